@@ -23,6 +23,7 @@
 
 #include "base/rng.h"
 #include "validator/emu/address_space.h"
+#include "validator/emu/frame_memory.h"
 #include "validator/emu/lazy_fill.h"
 #include "validator/emu/program.h"
 #include "validator/emu/race/race.h"
@@ -120,7 +121,7 @@ struct Frame {
   std::array<std::uint32_t, kWarpSize>
       allocated{};  ///< Behind the variables of each lane, in bytes.
   std::vector<StackBlock> blocks;
-  std::unique_ptr<std::byte[]> storage;
+  std::unique_ptr<std::byte[]> storage;  ///< Null: of Device::frames.
   /// By shadow index, where needed: undefined bits (undefined.h).
   std::vector<std::unique_ptr<LaneBitsets>> bits;
 };
@@ -328,6 +329,7 @@ struct Device {
   std::vector<std::unique_ptr<LazyFill>> fills;
   std::vector<std::vector<std::byte>> owned;  ///< Storage of module variables, parameters, heap.
   std::vector<std::uint32_t> module_regions;  ///< By VariableIndex of the module.
+  FrameMemory frames;                         ///< Of blocks that are resident.
   std::vector<std::unique_ptr<Block>> resident;
   FindingSink findings;
   std::unique_ptr<RaceDetector> race;

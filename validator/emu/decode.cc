@@ -11,6 +11,7 @@
 #include "validator/emu/resolver.h"
 #include "validator/emu/watch/undefined.h"
 #include "validator/emu/work.h"
+#include "validator/ptx/control_flow.h"
 #include "validator/ptx/isa.h"
 
 namespace assay::emu {
@@ -396,6 +397,24 @@ class FunctionDecoder {
     }
   }
 
+  /// By number: may somebody read it before it was written? Other lanes may, whatever their own way is.
+  std::vector<bool> UnsetRegisters() const {
+    std::vector<bool> unset = ptx::MayBeUnset(function_);
+    const auto mark = [&](const auto& self, const Operand& operand) -> void {
+      if (operand.kind == Operand::Kind::kRegister || operand.has_base_register)
+        unset[operand.reg] = true;
+      for (const Operand& element : operand.elements) self(self, element);
+    };
+    for (const Instruction& in : function_.body) {
+      const ptx::Rules& rules = ptx::FormOf(in).rules;
+      if (rules.effect == ptx::Effect::kNone && rules.shadow != ptx::Shadow::kShuffle &&
+          rules.shadow != ptx::Shadow::kProduct)
+        continue;
+      for (const Operand& operand : in.operands) mark(mark, operand);
+    }
+    return unset;
+  }
+
   Slot Fixed(Slot slot) const {
     return slot != kNoSlot && (slot & kRegisterTag) != 0 ? constant_slots_ + (slot & ~kRegisterTag)
                                                          : slot;
@@ -404,6 +423,14 @@ class FunctionDecoder {
   void FixSlots() {
     code_.constant_slots = constant_slots_;
     code_.slot_count = constant_slots_ + register_slots_;
+    const std::vector<bool> unset = UnsetRegisters();
+    for (std::size_t i = 0; i < registers_.size(); ++i) {
+      const RegisterPlace& place = registers_[i];
+      // What calls hand over is not told from what nobody has written.
+      if (place.kind != DecodedOperand::Kind::kSlot || (function_.is_entry && !unset[i])) continue;
+      for (std::uint32_t part = 0; part < SlotsOf(place.bits); ++part)
+        code_.unset.push_back(Fixed(place.slot) + part);
+    }
     for (std::size_t i = first_operand_; i < impl_.operands.size(); ++i) {
       DecodedOperand& operand = impl_.operands[i];
       if (operand.kind == DecodedOperand::Kind::kSlot) operand.slot = Fixed(operand.slot);

@@ -73,6 +73,8 @@ void FillConstants(CoreWarp& warp, Frame& frame, Filled filled) {
 
 // What registers hold that nothing was moved to: not zero, so that what is stored from them is seen in memory that is.
 constexpr std::byte kUnset{0x6b};
+// Of register files this large only what may be read before it is written is filled.
+constexpr std::size_t kLargeFrame = 32'768;
 
 void MarkRegistersUndefined(const FunctionCode& code, Frame& frame) {
   const std::size_t shadows = std::size_t{code.slot_count} + code.predicate_count;
@@ -100,17 +102,26 @@ Frame& FrameOf(CoreWarp& warp, std::uint32_t function, std::uint32_t depth) {
   const std::size_t shadows = std::size_t{code.slot_count} + code.predicate_count;
   const std::size_t bytes =
       kSlotBytes + slot_bytes + (code.predicate_count + 4 * shadows) * sizeof(std::uint32_t);
-  // All of it is filled below: for small cases that is much of what they take.
-  frame->storage = std::make_unique_for_overwrite<std::byte[]>(bytes);
-  const auto start = reinterpret_cast<std::uintptr_t>(frame->storage.get());
-  const std::size_t skip = (kSlotBytes - start % kSlotBytes) % kSlotBytes;
-  frame->slots = frame->storage.get() + skip;
+  // For small cases to fill all of it is much of what they take.
+  const bool is_large = slot_bytes >= kLargeFrame;
+  if (is_large) {
+    frame->slots = warp.device->frames.Take(bytes);
+  } else {
+    frame->storage = std::make_unique_for_overwrite<std::byte[]>(bytes);
+    const auto start = reinterpret_cast<std::uintptr_t>(frame->storage.get());
+    frame->slots = frame->storage.get() + (kSlotBytes - start % kSlotBytes) % kSlotBytes;
+  }
   frame->predicates = reinterpret_cast<LaneMask*>(frame->slots + slot_bytes);
   frame->undefined = frame->predicates + code.predicate_count;
   frame->partial = frame->undefined + shadows;
   frame->machine = frame->partial + shadows;
   frame->origin = frame->machine + shadows;
-  std::fill_n(frame->slots, slot_bytes, kUnset);
+  if (is_large) {
+    for (const Slot slot : code.unset)
+      std::fill_n(frame->slots + std::size_t{slot} * kSlotBytes, kSlotBytes, kUnset);
+  } else {
+    std::fill_n(frame->slots, slot_bytes, kUnset);
+  }
   std::fill_n(frame->predicates, code.predicate_count, LaneMask{0});
   frame->predicates[1] = kAllLanes;
   MarkRegistersUndefined(code, *frame);

@@ -93,6 +93,8 @@ struct FunctionCode {
   std::uint32_t slot_count = 0;
   std::uint32_t constant_slots = 0;  ///< The first so many slots are constant.
   std::uint32_t predicate_count = 0;
+  /// Slots of registers that a thread may read before it has written them.
+  std::vector<Slot> unset;
   std::vector<ConstantSlot> constants;
   std::vector<PlacedVariable> variables;  ///< By VariableIndex of the function.
   std::vector<std::uint32_t> in_frame;    ///< Those of `variables` in the frame, by offset.

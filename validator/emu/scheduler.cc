@@ -429,6 +429,7 @@ void RunLaunch(Device& device) {
   if (device.faulted != 0) device.End(Stop::kFault, device.fault);
   if (device.race) ReportRaces(device);
   device.resident.clear();
+  device.frames.Clear();
   device.memory_bytes = 0;
 }
 

@@ -16,7 +16,7 @@ constexpr std::size_t kMostDecided = 4'000'000;
 
 /// With an edge to the end (the number after the last) from where the function is left.
 std::vector<std::vector<std::uint32_t>> FlowToTheEnd(const ptx::Function& function) {
-  std::vector<std::vector<std::uint32_t>> next = ControlFlow(function);
+  std::vector<std::vector<std::uint32_t>> next = ptx::ControlFlow(function);
   const auto end = static_cast<std::uint32_t>(next.size());
   for (std::uint32_t i = 0; i < end; ++i) {
     const ptx::Instruction& in = function.body[i];

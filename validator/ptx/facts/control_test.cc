@@ -57,7 +57,7 @@ TEST(Control, AgreesWithTheDefinition) {
     ASSERT_TRUE(module) << ToString(module.error());
     const ptx::Function& function = module->functions.front();
     const auto end = static_cast<std::uint32_t>(function.body.size());
-    std::vector<std::vector<std::uint32_t>> next = ControlFlow(function);
+    std::vector<std::vector<std::uint32_t>> next = ptx::ControlFlow(function);
     next.emplace_back();
     for (std::uint32_t i = 0; i < end; ++i) {
       const bool returns = function.body[i].opcode == ptx::Opcode::kRet;

@@ -67,24 +67,6 @@ std::vector<std::uint32_t> Cycles(std::span<const std::vector<std::uint32_t>> su
   return component;
 }
 
-std::vector<std::vector<std::uint32_t>> ControlFlow(const ptx::Function& function) {
-  const auto count = static_cast<std::uint32_t>(function.body.size());
-  std::vector<std::vector<std::uint32_t>> successors(count);
-  for (std::uint32_t i = 0; i < count; ++i) {
-    const Instruction& in = function.body[i];
-    const bool ends = ptx::Leaves(ptx::FormOf(in).rules.effect);
-    if ((!ends || in.guard.present) && i + 1 < count) successors[i].push_back(i + 1);
-    for (const Operand& operand : in.operands) {
-      if (operand.kind == Operand::Kind::kLabel && operand.target < count)
-        successors[i].push_back(operand.target);
-      for (const ptx::InstructionIndex target : operand.targets) {
-        if (target < count) successors[i].push_back(target);
-      }
-    }
-  }
-  return successors;
-}
-
 namespace {
 
 void Registers(const Operand& operand, std::vector<ptx::RegisterIndex>& registers) {
@@ -103,7 +85,9 @@ bool IsPrivate(ptx::Space space) {
 class PollingFinder {
  public:
   explicit PollingFinder(const ptx::Function& function)
-      : function_(function), successors_(ControlFlow(function)), effects_(function.body.size()) {
+      : function_(function),
+        successors_(ptx::ControlFlow(function)),
+        effects_(function.body.size()) {
     for (std::size_t i = 0; i < effects_.size(); ++i) {
       const Instruction& in = function.body[i];
       const std::size_t written = IsCall(in) ? 1 : ptx::RulesOf(in).written();

@@ -9,6 +9,7 @@
 #include <span>
 #include <vector>
 
+#include "validator/ptx/control_flow.h"
 #include "validator/ptx/module.h"
 
 namespace assay::facts {
@@ -16,9 +17,6 @@ namespace assay::facts {
 /// The number of each node's strongly connected component, numbered from 1; 0 for a node on no
 /// cycle. `successors[i]` are the nodes that follow node i.
 std::vector<std::uint32_t> Cycles(std::span<const std::vector<std::uint32_t>> successors);
-
-/// Instructions that may follow each instruction of a verified function.
-std::vector<std::vector<std::uint32_t>> ControlFlow(const ptx::Function& function);
 
 /// Does it read a parameter of the kernel, which stays what it is? Not what a call returns, which lies in the same space.
 bool ReadsKernelParameter(const ptx::Function& function, const ptx::Instruction& in);

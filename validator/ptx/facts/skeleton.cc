@@ -378,7 +378,7 @@ class Slicer {
   }
 
   static std::vector<bool> ReachedOf(const ptx::Function& function) {
-    const std::vector<std::vector<std::uint32_t>> next = ControlFlow(function);
+    const std::vector<std::vector<std::uint32_t>> next = ptx::ControlFlow(function);
     std::vector<bool> reached(next.size(), false);
     std::vector<std::uint32_t> open;
     const auto reach = [&](std::uint32_t i) {

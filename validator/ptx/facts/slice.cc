@@ -140,7 +140,7 @@ std::optional<Node::Type> NodeTypeOf(ptx::Type type) {
 
 BackwardFlow::BackwardFlow(const ptx::Function& function)
     : function_(function), before_(function.body.size()), defines_(function.registers.size()) {
-  const auto successors = ControlFlow(function);
+  const auto successors = ptx::ControlFlow(function);
   for (std::uint32_t i = 0; i < successors.size(); ++i) {
     for (const std::uint32_t next : successors[i]) {
       before_[next].push_back(i);
