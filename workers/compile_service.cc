@@ -234,6 +234,7 @@ Json FactsOrFault(const std::string& ptx, const std::string& file) {
     program["skeleton"] = skeleton.ptx;
     program["skeleton_rounds"] = skeleton.rounds;
     program["skeleton_in_shared"] = skeleton.in_shared;
+    program["skeleton_without"] = skeleton.without;
   }
   return program;
 }

@@ -116,8 +116,13 @@ void MakeOfProgram(Finding& finding) {
 
 const facts::Skeleton* Runner::SkeletonFor(const Execution& execution) const {
   const engine::CompiledKernel& compiled = *subject_.compiled;
+  const auto has_one = [&](const Launch& launch) {
+    return std::ranges::find(compiled.skeleton.without, launch.entry) ==
+           compiled.skeleton.without.end();
+  };
   const bool nobody_waits = std::ranges::all_of(execution.launches, [&](const Launch& launch) {
-    return !launch.cooperative && launch.cluster[0] * launch.cluster[1] * launch.cluster[2] == 1 &&
+    return has_one(launch) && !launch.cooperative &&
+           launch.cluster[0] * launch.cluster[1] * launch.cluster[2] == 1 &&
            !(MayBe(facts::Polls(compiled.facts.get(), launch.entry)) &&
              MayBe(facts::BlocksDepend(compiled.facts.get(), launch.entry)));
   });

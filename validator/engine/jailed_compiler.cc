@@ -49,6 +49,8 @@ Status ReadProgram(const Json& json, const std::string& place, CompiledKernel& k
   ASSAY_TRY(kernel.skeleton.ptx, reader.Optional<std::string>("skeleton", ""));
   ASSAY_TRY(kernel.skeleton.rounds, reader.Optional<bool>("skeleton_rounds", false));
   ASSAY_TRY(kernel.skeleton.in_shared, reader.Optional<bool>("skeleton_in_shared", true));
+  ASSAY_TRY(kernel.skeleton.without,
+            reader.Optional<std::vector<std::string>>("skeleton_without", {}));
   reader.Ignore("facts");
   ASSAY_TRY_VOID(reader.Finish());
   if (!json.contains("facts")) {

@@ -265,14 +265,15 @@ inline bool OnlyAdds(const Facts* facts, std::string_view entry) {
 
 /// What of a program decides where in global memory it writes (skeleton.h).
 struct Skeleton {
-  /// PTX, every function under its name. Empty where there is none: code that does not end, calls of what is not there,
-  /// the stack moved at run time, memory of other blocks.
+  /// PTX, every function under its name. Empty where there is none: code that does not end, calls of what is not there.
   std::string ptx;
   /// Something in it is a number that was rounded: a float that became an integer, or the high half of a product of two
   /// variables, as where a reciprocal stands for a quotient. Right at some sizes says little then of others.
   bool rounds = false;
   /// It comes to shared memory, or names some: else it needs none.
   bool in_shared = true;
+  /// Entries that have none, and do nothing in it: the stack moved at run time, memory of other blocks.
+  std::vector<std::string> without;
   bool operator==(const Skeleton&) const = default;
 };
 

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <set>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -166,6 +167,7 @@ struct FunctionSlice {
   std::vector<bool> needed;                            ///< By register.
   bool calls = false;
   bool copies_out = false;
+  bool left_out = false;
 };
 
 class Slicer {
@@ -187,7 +189,7 @@ class Slicer {
         const Effect effect = ptx::FormOf(in).rules.effect;
         if (effect == Effect::kStack ||
             ptx::FormOf(in).rules.operation == ptx::Operation::kPeerAddress)
-          return std::nullopt;
+          slice.left_out = true;
         slice.calls = slice.calls || effect == Effect::kCall;
         slice.copies_out = slice.copies_out || CopiesOut(in);
         const std::size_t written = effect == Effect::kCall ? 1 : ptx::RulesOf(in).written();
@@ -195,11 +197,15 @@ class Slicer {
           ForEachRegister(in.operands[o],
                           [&](ptx::RegisterIndex reg) { slice.defined_by[reg].push_back(i); });
       }
+      // What others call may be anywhere.
+      if (slice.left_out && !function.is_entry) return std::nullopt;
+      if (slice.left_out) without_.push_back(function.name);
     }
     // What is wanted of memory grows by what is kept, and the other way round.
     for (grew_ = true; grew_;) {
       grew_ = false;
       for (std::uint32_t f = 0; f < module_.functions.size(); ++f) {
+        if (slices_[f].left_out) continue;
         for (std::uint32_t i = 0; i < slices_[f].kept.size(); ++i) Look(f, i);
       }
     }
@@ -210,6 +216,9 @@ class Slicer {
     }
     return skeleton;
   }
+
+  /// Entries of which nothing is left.
+  const std::vector<std::string>& without() const { return without_; }
 
  private:
   /// Variables that lie in memory of the block or thread, or parameters: what an address is of. Empty: not known.
@@ -432,6 +441,7 @@ class Slicer {
   const ptx::Module& module_;
   Origins origins_;
   std::vector<FunctionSlice> slices_;
+  std::vector<std::string> without_;
   std::set<std::pair<std::uint32_t, std::uint32_t>> wholly_;  ///< Kept with all that it reads.
   Wanted shared_, local_, global_;
   std::set<ReadToDecide> read_;  ///< From global memory.
@@ -444,13 +454,19 @@ Skeleton SkeletonOf(const ptx::Module& module) {
   const bool calls_unknown =
       std::ranges::any_of(CallsOf(module).unknown, [](bool yes) { return yes; });
   if (calls_unknown) return {};
-  auto skeleton = Slicer(module).Run();
-  if (!skeleton) return {};
+  Slicer slicer(module);
+  auto skeleton = slicer.Run();
+  const auto some = [&](const ptx::Function& function) {
+    return function.is_entry &&
+           std::ranges::find(slicer.without(), function.name) == slicer.without().end();
+  };
+  if (!skeleton || std::ranges::none_of(skeleton->functions, some)) return {};
   const bool in_shared = ComesToShared(*skeleton);
   if (!in_shared) ShrinkShared(*skeleton);
   return {.ptx = ptx::Print(*skeleton),
           .rounds = std::ranges::any_of(skeleton->functions, RoundsSomething),
-          .in_shared = in_shared};
+          .in_shared = in_shared,
+          .without = slicer.without()};
 }
 
 }  // namespace assay::facts

@@ -165,6 +165,19 @@ TEST(Skeleton, ANumberThatWasRoundedIsSaid) {
                    .rounds);
 }
 
+// Blocks of one program of a module come to each other's memory; another program does not.
+TEST(Skeleton, OneProgramOfAModuleMayHaveNone) {
+  const std::string with_others =
+      ".visible .entry other(.param .u64 .ptr .align 1 other_y)\n{\n" + std::string(kRegisters) +
+      ".shared .align 4 .b8 tile[128];\nld.param.u64 %d1, [other_y];\nmov.u32 %r5, tile;\n"
+      "mapa.shared::cluster.u32 %r6, %r5, 0;\nst.shared::cluster.u32 [%r6], %r1;\n"
+      "st.global.f32 [%d1], %f1;\nret;\n}\n";
+  const facts::Skeleton skeleton =
+      SkeletonWith(std::string(kSum) + "st.global.f32 [%d3], %f1;", with_others);
+  EXPECT_THAT(skeleton.ptx, AllOf(HasSubstr("st.global.f32 [%d3], %f1"), Not(HasSubstr("mapa"))));
+  EXPECT_THAT(skeleton.without, testing::ElementsAre("other"));
+}
+
 TEST(Skeleton, ThereIsNoneOfWhatNeverEndsOrIsNotThere) {
   EXPECT_EQ(TextWith("st.global.f32 [%d3], %f1;\nloop:\nbra loop;"), "");
   EXPECT_EQ(TextWith("mov.u32 %r5, tile;\nmapa.shared::cluster.u32 %r6, %r5, 0;\n"
