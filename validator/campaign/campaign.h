@@ -194,11 +194,14 @@ class Campaign {
   /// Of wave Workloads: of these shapes those of the longest sums, and such a case of exact sums.
   std::vector<ops::AxisValues> ForExactSums(const std::vector<ops::AxisValues>& shapes) const;
   Task OfExactSums(const ops::AxisValues& axes, std::string purpose, std::uint64_t seed) const;
+  /// Of wave Outgrown: what no axis says of which the number grows.
+  ops::AxisValues WithOthersLong(const Outgrowing::Outgrown& outgrown) const;
   /// Of wave Ways: where the plan goes another way along an axis, and nothing of that was judged yet.
   std::vector<ops::AxisValues> WhereWaysPart() const;
   /// And one hot index: among more rows than constants say, and of more terms than a grid's blocks take in one turn.
   std::vector<Task> HotAmongMany() const;
   std::vector<Task> HotPastGrids() const;
+  std::vector<Task> CrowdedFar() const;
   std::optional<ops::AxisValues> PastPieces(const ops::Axis& along,
                                             std::span<const std::int64_t> of_plan,
                                             const std::set<std::int64_t>& pieces,
@@ -277,8 +280,12 @@ class Campaign {
   /// Cases of wave Aimed: one index for all places, just past constants of program and plan.
   std::vector<Task> HotPast() const;
   std::set<std::int64_t, std::greater<>> PastConstants() const;
-  /// The same: more rows asked for more often than their numbers say there is room for.
-  std::vector<Task> Crowded(const ProgramConstants& constants) const;
+  /// Indices of such a case of wave Aimed, at the most.
+  static constexpr std::int64_t kMostCrowded = 1 << 17;
+  /// The same: more rows asked for more often than their numbers say there is room for, of more indices than `least` and of no
+  /// more than `most`.
+  std::vector<Task> Crowded(const ProgramConstants& constants, std::int64_t least,
+                            std::int64_t most) const;
   /// Cases of wave Late: the same along a constant axis, beside short others.
   std::vector<Task> LateAlongConstant(const ops::Axis& axis, std::uint64_t seed) const;
   /// Do rows of some input extend along it?

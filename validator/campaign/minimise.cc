@@ -11,6 +11,7 @@
 #include "validator/campaign/decisions.h"
 #include "validator/campaign/origins.h"
 #include "validator/campaign/parts.h"
+#include "validator/cases/case.h"
 #include "validator/cases/shrink.h"
 #include "validator/findings/render.h"
 #include "validator/oracle/causes.h"
@@ -183,8 +184,8 @@ class Trials {
 
   /// Huge shapes are as small as huge ones can be (HugeShapes), and each trial takes a second. Slices become
   /// smaller as far as that is cheap; one that has become small enough to run whole goes on as that.
-  cases::Probe Simplest() {
-    if (!hit_.probe.ends_only) return Shrunk(hit_.probe, trial_.effort.shrink_trials);
+  cases::Probe Simplest(std::span<const verdict::Counterexample> known) {
+    if (!hit_.probe.ends_only) return Shrunk(Start(known), trial_.effort.shrink_trials);
     if (!IsSlice(hit_.probe) || hit_.steps > kMostPartSteps) return hit_.probe;
     cases::Probe probe = Shrunk(hit_.probe, std::min(trial_.effort.shrink_trials, kMostOfSlices));
     if (cases::TotalElements(trial_.instance, probe.case_.axes) > trial_.effort.whole_elements)
@@ -201,6 +202,17 @@ class Trials {
   static constexpr std::uint64_t kPartOfAll = 3;
   static constexpr std::uint64_t kMostPartSteps = 200'000'000;
   static constexpr int kMostOfSlices = 24;
+
+  /// Where another finding has been made simple, this one shows as well, as a rule.
+  cases::Probe Start(std::span<const verdict::Counterexample> known) {
+    for (const verdict::Counterexample& other : known) {
+      if (!other.probe || other.probe->ends_only || !other.probe->prelude.empty()) continue;
+      const cases::Probe& probe = *other.probe;
+      if (!cases::ShortlexLess(trial_.instance, probe.case_, hit_.probe.case_)) continue;
+      if (StillFail({&probe, 1}).front()) return probe;
+    }
+    return hit_.probe;
+  }
 
   cases::Probe Shrunk(cases::Probe start, int trials) {
     const cases::StillFails still_fails = [this](auto probes) { return StillFail(probes); };
@@ -261,7 +273,7 @@ Minimised Minimise(const Trial& trial, std::span<const Hit> hits, std::size_t li
         });
     if (covered) continue;
     trial.Report(hit->gate, "shrinking the failing case");
-    const cases::Probe simplest = Trials(trial, *hit).Simplest();
+    const cases::Probe simplest = Trials(trial, *hit).Simplest(counterexamples);
     // The last run is exactly what Replay does; several findings of one probe are confirmed by one.
     const auto replay = [&](const cases::Probe& probe) {
       if (std::exchange(any, true) && asked == probe) return;
@@ -295,6 +307,8 @@ Wants ReplayWants(const ops::Instance& instance, const ops::LaunchPlan& plan,
   for (const cases::Case& before : probe.prelude) wants.max_steps += limit_of(before);
   wants.determinism = ops::IsDeterministic(instance.op);
   wants.part_steps = probe.places_only ? kMostPlacesSteps : kMostLimitSteps;
+  // A slice that ran says how many blocks of it did, unless all of them had to.
+  if (IsSlice(probe) && probe.slice_blocks == 0) wants.slice_steps = kMostLimitSteps;
   return wants;
 }
 

@@ -9,6 +9,7 @@
 #include <optional>
 #include <ranges>
 #include <set>
+#include <span>
 
 #include "validator/campaign/blocks.h"
 #include "validator/cases/case.h"
@@ -24,11 +25,21 @@ constexpr double kMostSpread = 2.25;
 // At so many shapes, of which each axis has lengths that far apart.
 constexpr std::size_t kLeastShapes = 5;
 constexpr double kLeastSpan = 4;
-// Axes this long at least: of shorter ones a tile is more than there is. The first of these at which enough ran.
+// Axes this long at least: of shorter ones a tile is more than there is. The first of these at which enough ran,
 constexpr std::array<std::int64_t, 3> kLeastLengths = {64, 24, 8};
+// or one axis longer than the others: a thread of a tile has one row of four, and the last tile may have none for it.
+constexpr std::int64_t kLeastOfOne = 256;
+// Shapes that show how numbers grow: lengths, and of such an axis beside short ones.
+constexpr std::size_t kLengths = 7;
+constexpr std::array<int, kLengths> kShort = {8, 10, 13, 17, 22, 28, 35};
+constexpr std::array<int, kLengths> kMiddling = {64, 80, 104, 136, 176, 224, 270};
+constexpr std::array<int, kLengths> kLong = {256, 330, 430, 560, 730, 900, 1100};
+constexpr std::int64_t kLongAxis = 1 << 16;
 constexpr std::size_t kMostAxes = 6;
 // Past what it is kept to.
 constexpr double kFarPast = 1.125;
+// And so near to it that it may have come there.
+constexpr double kNear = 15.0 / 16;
 
 double ProductOf(const ops::AxisValues& axes, std::uint32_t along,
                  const std::vector<const ops::Axis*>& all) {
@@ -73,8 +84,8 @@ std::vector<const ops::Axis*> Outgrowing::Axes() const {
 }
 
 bool Outgrowing::GrowsAs(const Number& number, Subset along,
-                         const std::vector<const ops::Axis*>& axes, std::int64_t least,
-                         Growth& growth) const {
+                         const std::vector<const ops::Axis*>& axes,
+                         std::span<const std::int64_t> least, Growth& growth) const {
   double low = INFINITY, high = 0;
   std::map<double, std::uint64_t> by_product;  // The most at each.
   std::vector<std::pair<std::int64_t, std::int64_t>> spans(axes.size(), {INT64_MAX, 0});
@@ -83,7 +94,7 @@ bool Outgrowing::GrowsAs(const Number& number, Subset along,
     const ops::AxisValues& shape = shapes_[point.shape].axes;
     bool counts = shapes_[point.shape].elements <= kMostBelieved;
     for (std::size_t i = 0; i < axes.size() && counts; ++i)
-      counts = (along >> i & 1) == 0 || shape.at(axes[i]->name) >= least;
+      counts = (along >> i & 1) == 0 || shape.at(axes[i]->name) >= least[i];
     if (!counts) continue;
     const double product = ProductOf(shape, along, axes);
     by_product[product] = std::max(by_product[product], point.most);
@@ -102,7 +113,7 @@ bool Outgrowing::GrowsAs(const Number& number, Subset along,
     const double span = static_cast<double>(spans[i].second) / static_cast<double>(spans[i].first);
     if ((along >> i & 1) != 0 && span < kLeastSpan) return false;
   }
-  growth = {along, std::min(low, SlopeOf(by_product)), high / low};
+  growth = {along, std::min(low, SlopeOf(by_product)), high / low, low};
   return growth.share > 0;
 }
 
@@ -160,22 +171,47 @@ bool Outgrowing::IsLaunched(const ops::AxisValues& axes) const {
   return complete && ops::Resolve(plan_, instance_, *complete);
 }
 
+std::optional<Outgrowing::Growth> Outgrowing::GrowthOf(
+    const Number& number, const std::vector<const ops::Axis*>& axes) const {
+  std::optional<Growth> best;
+  const auto look = [&](Subset along, std::span<const std::int64_t> least) {
+    Growth growth;
+    if (GrowsAs(number, along, axes, least, growth) && (!best || growth.spread < best->spread))
+      best = growth;
+  };
+  const Subset end = Subset{1} << axes.size();
+  for (const std::int64_t length : kLeastLengths) {
+    const std::vector<std::int64_t> least(axes.size(), length);
+    for (Subset along = 1; along < end; ++along) look(along, least);
+    if (best) return best;
+  }
+  for (std::size_t i = 0; i < axes.size(); ++i) {
+    std::vector<std::int64_t> least(axes.size(), kLeastLengths.back());
+    least[i] = kLeastOfOne;
+    for (Subset along = 1; along < end; ++along) {
+      if ((along >> i & 1) != 0) look(along, least);
+    }
+  }
+  return best;
+}
+
 std::vector<Outgrowing::Outgrown> Outgrowing::Find() const {
   std::vector<Outgrown> all;
   const std::vector<const ops::Axis*> axes = Axes();
   for (const auto& [key, number] : numbers_) {
-    std::optional<Growth> best;
-    for (const std::int64_t least : kLeastLengths) {
-      for (Subset along = 1; along < Subset{1} << axes.size(); ++along) {
-        Growth growth;
-        if (GrowsAs(number, along, axes, least, growth) && (!best || growth.spread < best->spread))
-          best = growth;
-      }
-      if (best) break;
-    }
+    const std::optional<Growth> best = GrowthOf(number, axes);
     if (!best) continue;
     const double wanted = kFarPast * std::exp2(number.digits) / best->share;
     ops::AxisValues shape = SmallestWith(number, best->along, wanted, axes);
+    const bool surely = !shape.empty();
+    if (!surely) {
+      double longest = 1;
+      for (std::size_t i = 0; i < axes.size(); ++i) {
+        if ((best->along >> i & 1) != 0) longest *= static_cast<double>(axes[i]->max);
+      }
+      if (longest * best->low < kNear * std::exp2(number.digits) || longest >= wanted) continue;
+      shape = SmallestWith(number, best->along, longest, axes);
+    }
     if (shape.empty()) continue;
     Outgrown outgrown{.ptx_line = key.first,
                       .which = key.second,
@@ -183,6 +219,7 @@ std::vector<Outgrowing::Outgrown> Outgrowing::Find() const {
                       .digits = number.digits,
                       .along = {},
                       .share = best->share,
+                      .surely = surely,
                       .axes = std::move(shape)};
     for (std::size_t i = 0; i < axes.size(); ++i) {
       if ((best->along >> i & 1) != 0) outgrown.along.push_back(axes[i]->name);
@@ -190,6 +227,54 @@ std::vector<Outgrowing::Outgrown> Outgrowing::Find() const {
     all.push_back(std::move(outgrown));
   }
   return all;
+}
+
+std::vector<ops::AxisValues> Outgrowing::Wanting() const {
+  constexpr std::size_t kMostPaths = 3;
+  constexpr std::uint64_t kLeast = 16, kTimes = 4;
+  const std::vector<const ops::Axis*> axes = Axes();
+  std::map<std::vector<bool>, const Shape*> paths;  // And the smallest shape of each.
+  for (const auto& [key, number] : numbers_) {
+    const auto [low, high] =
+        std::ranges::minmax(number.points | std::views::transform(&Point::most));
+    if (high < kLeast || high / kTimes < low || GrowthOf(number, axes)) continue;
+    for (const Point& point : number.points) {
+      if (point.most < kTimes * low) continue;
+      const Shape& shape = shapes_[point.shape];
+      const Shape*& smallest =
+          paths.try_emplace(PathAt(instance_.op, plan_, shape.axes)).first->second;
+      if (smallest == nullptr || shape.elements < smallest->elements) smallest = &shape;
+    }
+  }
+  std::vector<ops::AxisValues> wanting;
+  const auto add = [&](const std::vector<bool>& path, const ops::AxisValues& wanted) {
+    const auto solved = cases::SolveAxes(instance_.op, {}, wanted);
+    if (solved && PathAt(instance_.op, plan_, *solved) == path && IsLaunched(*solved) &&
+        !known_.contains(*solved) && std::ranges::find(wanting, *solved) == wanting.end())
+      wanting.push_back(*solved);
+  };
+  for (const auto& [path, smallest] : paths | std::views::take(kMostPaths)) {
+    // Each axis has all lengths, for their number is a prime, beside another one of another axis each time.
+    const auto add_all = [&](const auto& lengths, std::size_t longer) {
+      for (std::size_t row = 0; row < kLengths; ++row) {
+        ops::AxisValues wanted;
+        for (std::size_t i = 0; i < axes.size(); ++i) {
+          const auto& its = i == longer ? kLong : lengths;
+          const std::int64_t length = its[(row * (i + 1) + i) % kLengths];
+          const std::int64_t least = smallest->axes.at(axes[i]->name);
+          wanted[axes[i]->name] =
+              std::min(axes[i]->max, least > its[0] ? least * length / its[0] : length);
+        }
+        add(path, wanted);
+      }
+    };
+    add_all(kShort, axes.size());
+    add_all(kMiddling, axes.size());
+    for (std::size_t i = 0; i < axes.size(); ++i) {
+      if (axes[i]->max >= kLongAxis) add_all(kShort, i);
+    }
+  }
+  return wanting;
 }
 
 bool Outgrowing::IsSeen(const Outgrown& outgrown) const {
@@ -207,7 +292,7 @@ bool Outgrowing::IsSeen(const Outgrown& outgrown) const {
 
 std::string Outgrowing::Unseen() const {
   for (const Outgrown& outgrown : Find()) {
-    if (IsSeen(outgrown)) continue;
+    if (IsSeen(outgrown) || !outgrown.surely) continue;
     std::vector<std::string> lengths;
     for (const ops::Axis* const axis : Axes())
       lengths.push_back(fmt::format("{}={}", axis->name, outgrown.axes.at(axis->name)));

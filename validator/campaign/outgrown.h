@@ -12,6 +12,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -31,6 +33,8 @@ class Outgrowing {
     int digits = 0;                  ///< It is kept whole below that power of two.
     std::vector<std::string> along;  ///< It grows as the product of these.
     double share = 0;                ///< Of the product, at least.
+    /// Whether it has, or comes so near to it that it may have: where the op's longest axes are not long enough to be sure.
+    bool surely = true;
     ops::AxisValues
         axes;  ///< The smallest shape found at which it has outgrown that, by an eighth.
   };
@@ -43,6 +47,9 @@ class Outgrowing {
 
   /// One for each number, in the order of the text.
   std::vector<Outgrown> Find() const;
+  /// Shapes that would show how numbers grow of which what has run does not: lengths of all axes far enough apart, on each
+  /// way through the plan on which one was seen to grow.
+  std::vector<ops::AxisValues> Wanting() const;
   /// Was it computed in a run that was judged where it has outgrown its format?
   bool IsSeen(const Outgrown& outgrown) const;
   /// "the number at line 14 grows as rows * columns: [rows=65536 columns=73728] ...". Empty where all were seen.
@@ -67,11 +74,16 @@ class Outgrowing {
   struct Growth {
     Subset along = 0;
     double share = 0, spread = 0;
+    double low = 0;  ///< The least share that it had.
   };
 
   std::vector<const ops::Axis*> Axes() const;
+  /// `least`: how long each axis is at the shapes that count.
   bool GrowsAs(const Number& number, Subset along, const std::vector<const ops::Axis*>& axes,
-               std::int64_t least, Growth& growth) const;
+               std::span<const std::int64_t> least, Growth& growth) const;
+  /// As which product of axes it grows, or nothing.
+  std::optional<Growth> GrowthOf(const Number& number,
+                                 const std::vector<const ops::Axis*>& axes) const;
   bool IsLaunched(const ops::AxisValues& axes) const;
   /// The smallest shape of the same kernels as one of those that ran at which the product comes to that.
   ops::AxisValues SmallestWith(const Number& number, Subset along, double product,

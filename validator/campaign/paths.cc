@@ -149,6 +149,7 @@ std::vector<ops::AxisValues> Campaign::HugeOnEachPath() const {
 // had them.
 std::vector<ops::AxisValues> Campaign::WhereWaysPart() const {
   constexpr std::size_t kMost = 3;
+  constexpr std::int64_t kFew = 3;
   // Of a way along an axis nearly all.
   const auto nearly = [](std::int64_t length) { return length - length / 8; };
   const ops::OpSpec& op = trial_.instance.op;
@@ -163,8 +164,8 @@ std::vector<ops::AxisValues> Campaign::WhereWaysPart() const {
     if (shapes.size() < kMost && std::ranges::find(shapes, axes) == shapes.end())
       shapes.push_back(axes);
   };
-  // Rows that may be read in vectors, and such that may not, beside it.
-  for (const std::int64_t size : {std::int64_t{1}, kVector}) {
+  // Rows that may be read in vectors, and such that may not, beside it: of several elements, for a share of one is all of it.
+  for (const std::int64_t size : {kFew, kVector}) {
     ops::AxisValues few;
     for (const ops::Axis& axis : op.axes) few[axis.name] = std::max(axis.min, size);
     for (const std::int64_t constant : constants) {
@@ -176,7 +177,7 @@ std::vector<ops::AxisValues> Campaign::WhereWaysPart() const {
           const auto axes = cases::SolveNear(op, axis.name, length, few);
           if (!axes || axes->at(axis.name) != length) continue;
           if (before && PathAt(op, trial_.plan, *before) != PathAt(op, trial_.plan, *axes)) {
-            if (size == 1) add(axis, *before, /*ends=*/true);
+            if (size == kFew) add(axis, *before, /*ends=*/true);
             add(axis, *axes, /*ends=*/false);
           }
           before = *axes;
@@ -213,6 +214,7 @@ std::vector<Task> Campaign::Ways() {
   }
   std::ranges::move(HotAmongMany(), std::back_inserter(planned));
   std::ranges::move(HotPastGrids(), std::back_inserter(planned));
+  std::ranges::move(CrowdedFar(), std::back_inserter(planned));
   for (Task& task : planned) task.sure = true;
   return planned;
 }

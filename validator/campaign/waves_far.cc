@@ -384,6 +384,25 @@ std::vector<Task> Campaign::Huge() {
   return planned;
 }
 
+// How numbers grow shows at shapes whose axes are far apart, each beside others; a program of which small cases are dear has
+// run at too few.
+std::vector<Task> Campaign::Growing() {
+  const auto most_steps = static_cast<double>(trial_.effort.campaign_steps) / 16;
+  std::vector<Task> planned;
+  if (trial_.effort.huge_shapes == 0 || only_slices_) return planned;
+  const std::uint64_t seed = DeriveSeed(trial_.seed, "growing");
+  for (const ops::AxisValues& axes : outgrowing_.Wanting()) {
+    if (cases::TotalElements(trial_.instance, axes) > trial_.effort.whole_elements ||
+        StepsFor(axes) > most_steps)
+      continue;
+    planned.push_back(TaskFor(cases::MakeCase(trial_.instance, *cases::FindRecipe("plain"), axes,
+                                              seed + planned.size(), "growing"),
+                              "growing"));
+    planned.back().sure = true;
+  }
+  return planned;
+}
+
 // Where numbers have outgrown their formats that were seen to grow, and nothing has run yet.
 std::vector<Task> Campaign::Outgrown() {
   constexpr std::size_t kMost = 6;
@@ -403,6 +422,11 @@ std::vector<Task> Campaign::Outgrown() {
     if (auto unlike = OfUnlikePages(task)) task = *std::move(unlike);
     task.wants.part_steps = kMostLimitSteps;
     planned.push_back(std::move(task));
+    // What has a buffer's bytes come round to none may need several turns to show.
+    if (const ops::AxisValues longer = WithOthersLong(outgrown); longer != outgrown.axes) {
+      planned.push_back(PartOf(longer, "huge", seed + 200 + known.size()));
+      planned.back().wants.part_steps = kMostLimitSteps / 4;
+    }
     if (!too_long) continue;
     if (auto sums = SumsOf(outgrown.axes, "huge", seed + 100 + known.size())) {
       sums->wants.part_steps = kMostLimitSteps;
@@ -410,6 +434,26 @@ std::vector<Task> Campaign::Outgrown() {
     }
   }
   return planned;
+}
+
+// The other axes as long as is affordable beside that, by halves of what they may be.
+ops::AxisValues Campaign::WithOthersLong(const Outgrowing::Outgrown& outgrown) const {
+  constexpr std::int64_t kMostElements = 1 << 26;
+  ops::AxisValues best = outgrown.axes;
+  ops::AxisValues pinned;
+  for (const std::string& axis : outgrown.along) pinned[axis] = outgrown.axes.at(axis);
+  for (const ops::Axis& axis : trial_.instance.op.axes) {
+    if (axis.kind != ops::Axis::Kind::kVariable || pinned.contains(axis.name)) continue;
+    for (std::int64_t length = axis.max; length > best.at(axis.name); length /= 2) {
+      pinned[axis.name] = length;
+      const auto solved = cases::SolveAxes(trial_.instance.op, pinned, best);
+      if (!solved || cases::TotalElements(trial_.instance, *solved) > kMostElements) continue;
+      best = *solved;
+      break;
+    }
+    pinned[axis.name] = best.at(axis.name);
+  }
+  return best;
 }
 
 }  // namespace assay::campaign

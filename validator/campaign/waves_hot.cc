@@ -192,13 +192,14 @@ std::optional<ops::AxisValues> Campaign::PastPieces(const ops::Axis& along,
 // Rows that are asked for often have a list or a queue, which has room for so many of them: one number of the program says
 // what is often, and another for how many there is room. Of both that fit, more rows than one, each asked for more often
 // than the other.
-std::vector<Task> Campaign::Crowded(const ProgramConstants& constants) const {
-  constexpr std::int64_t kLeast = 8, kMostIndices = 1 << 17;
+std::vector<Task> Campaign::Crowded(const ProgramConstants& constants, std::int64_t least,
+                                    std::int64_t most) const {
+  constexpr std::int64_t kLeast = 8;
   constexpr std::size_t kMost = 5;
   const ops::OpSpec& op = trial_.instance.op;
   std::set<std::int64_t, std::greater<>> numbers;
   const auto add = [&](std::int64_t constant) {
-    if (constant >= kLeast && constant <= kMostIndices / kLeast) numbers.insert(constant);
+    if (constant >= kLeast && constant <= most / kLeast) numbers.insert(constant);
   };
   std::ranges::for_each(constants.integers, add);
   std::ranges::for_each(cases::ConstantsOf(trial_.plan), add);
@@ -215,14 +216,16 @@ std::vector<Task> Campaign::Crowded(const ProgramConstants& constants) const {
     for (const std::int64_t often : numbers) {
       for (const std::int64_t room : numbers) {
         const std::int64_t many = room + room / 4 + 1;
-        if (many * (often + 1) > kMostIndices) continue;
-        if (many <= most_rows || count >= kMost) break;
+        const std::int64_t length = many * (often + 1);
+        if (length > std::min(most, along->max)) continue;
+        if (many <= most_rows || length <= least || count >= kMost) break;
         ops::AxisValues fewest;
         for (const ops::Axis& other : op.axes) fewest[other.name] = other.min;
         fewest[rows->name] = many;
-        const auto axes = cases::SolveNear(op, along->name, many * (often + 1), fewest);
+        const auto axes = cases::SolveNear(op, along->name, length, fewest);
         if (!axes || axes->at(rows->name) != many ||
-            cases::TotalElements(trial_.instance, *axes) > trial_.effort.whole_elements)
+            cases::TotalElements(trial_.instance, *axes) >
+                2 * std::max(trial_.effort.whole_elements, most))
           break;
         Task task = SliceOf(*axes, "crowded", DeriveSeed(trial_.seed, "crowded") + planned.size(),
                             "biased");
@@ -237,6 +240,19 @@ std::vector<Task> Campaign::Crowded(const ProgramConstants& constants) const {
         break;
       }
     }
+  }
+  return planned;
+}
+
+// A list of what is asked for some thousands of times each has room for dozens: as many indices as that takes.
+std::vector<Task> Campaign::CrowdedFar() const {
+  constexpr std::int64_t kMost = 1 << 20;
+  std::vector<Task> planned =
+      Crowded(ConstantsOfProgram(trial_.compiled.facts.get()), kMostCrowded, kMost);
+  for (Task& task : planned) {
+    task.purpose = "ways";
+    task.wants.part_steps = task.wants.slice_steps = kMostLimitSteps / 2;
+    task.wants.watch = task.wants.determinism = false;
   }
   return planned;
 }

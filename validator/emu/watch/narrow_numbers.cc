@@ -1,6 +1,7 @@
 #include "validator/emu/watch/narrow_numbers.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <utility>
 #include <vector>
@@ -71,7 +72,10 @@ Handler NotesOf(const ptx::Function& function, const ptx::Instruction& in) {
   switch (in.opcode) {
     case Opcode::kMul:
     case Opcode::kMad:
-      if (!in.Has(ptx::Mod::kWide) || !IsWord(to)) return nullptr;
+      if (!in.Has(ptx::Mod::kWide)) return nullptr;
+      if (IsHalf(to))
+        return IsSigned(to) ? &NoteAndRun<std::int16_t, 1> : &NoteAndRun<std::uint16_t, 1>;
+      if (!IsWord(to)) return nullptr;
       if (in.operands[2].kind != ptx::Operand::Kind::kRegister)
         return IsSigned(to) ? &NoteAndRun<std::int32_t, 1> : &NoteAndRun<std::uint32_t, 1>;
       return IsSigned(to) ? &NoteAndRun<std::int32_t, 2> : &NoteAndRun<std::uint32_t, 2>;
@@ -79,6 +83,8 @@ Handler NotesOf(const ptx::Function& function, const ptx::Instruction& in) {
       const Type from = in.type(1);
       if (IsWord(from) && (IsDouble(to) || IsHalf(to)))
         return IsSigned(from) ? &NoteAndRun<std::int32_t, 1> : &NoteAndRun<std::uint32_t, 1>;
+      if (IsHalf(from) && (IsWord(to) || IsDouble(to)))
+        return IsSigned(from) ? &NoteAndRun<std::int16_t, 1> : &NoteAndRun<std::uint16_t, 1>;
       return IsDouble(from) && IsHalf(to) ? &NoteAndRun<std::int64_t, 1> : nullptr;
     }
     case Opcode::kAnd:
@@ -117,6 +123,10 @@ class Registers {
 
   /// Does what is lost of the number change anything?
   bool MayLose(const ptx::Instruction& in) const {
+    const bool of_half = in.opcode == Opcode::kCvt ? IsHalf(in.type(1)) : IsHalf(in.type(0));
+    const bool widens = in.opcode == Opcode::kMul || in.opcode == Opcode::kMad ||
+                        (in.opcode == Opcode::kCvt && !IsHalf(in.type(0)));
+    if (of_half && widens) return IsComputed(in.operands[1]);
     if (in.opcode == Opcode::kCvt &&
         (IsQuotient(in.operands[1]) || IsHalfOfProduct(in.operands[1])))
       return false;
@@ -136,6 +146,14 @@ class Registers {
     if (operand.kind != ptx::Operand::Kind::kRegister || defined_[operand.reg].size() != 1)
       return nullptr;
     return &function_.body[defined_[operand.reg].front()];
+  }
+
+  /// By arithmetic of its own size: else all of it was there, or what puts it there notes it.
+  bool IsComputed(const ptx::Operand& operand) const {
+    constexpr std::array kArithmetic = {Opcode::kAdd, Opcode::kSub, Opcode::kMul, Opcode::kMad,
+                                        Opcode::kShl, Opcode::kAnd, Opcode::kOr};
+    const ptx::Instruction* const in = OnlyDefinition(operand);
+    return in != nullptr && std::ranges::find(kArithmetic, in->opcode) != kArithmetic.end();
   }
 
   bool IsQuotient(const ptx::Operand& operand) const {

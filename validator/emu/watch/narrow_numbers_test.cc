@@ -57,6 +57,17 @@ TEST(NarrowNumbers, AreToldWhereLessOfThemIsKept) {
       << "as it was before";
 }
 
+// A buffer's bytes of 16 bits: what is shifted out of them is lost before they are widened.
+TEST(NarrowNumbers, AreToldWhereTheyWereComputedInSixteenBits) {
+  const std::string half = "cvt.u16.u32 %h1, %r4; shl.b16 %h2, %h1, 2; ";
+  EXPECT_THAT(NumbersOf(half + "cvt.u32.u16 %r5, %h2;"),
+              ElementsAre(ElementsAre(0, 16, 31), ElementsAre(0, 16, 124)));
+  EXPECT_THAT(NumbersOf(half + "mul.wide.u16 %r5, %h2, 16;"),
+              ElementsAre(ElementsAre(0, 16, 31), ElementsAre(0, 16, 124)));
+  // All of it was put there.
+  EXPECT_THAT(NumbersOf("mov.u16 %h2, 5; cvt.u32.u16 %r5, %h2;"), IsEmpty());
+}
+
 TEST(NarrowNumbers, OrCutOffByAMaskOrAStore) {
   // A compiler's way to write x[static_cast<unsigned>(offset)] with offsets of 64 bits, in bytes.
   const std::string bytes = "mul.wide.u32 %d2, %r4, 200; ";
