@@ -202,6 +202,7 @@ class Campaign {
   std::vector<Task> HotAmongMany() const;
   std::vector<Task> HotPastGrids() const;
   std::vector<Task> CrowdedFar() const;
+  std::vector<Task> HotOnPaths() const;
   std::optional<ops::AxisValues> PastPieces(const ops::Axis& along,
                                             std::span<const std::int64_t> of_plan,
                                             const std::set<std::int64_t>& pieces,

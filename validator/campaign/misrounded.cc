@@ -17,6 +17,7 @@ namespace {
 constexpr int kLengths = 160;           // Of each axis.
 constexpr std::size_t kThreads = 512;   // That are looked at of each shape.
 constexpr std::int64_t kSeveral = 160;  // Of the axes beside, at most.
+constexpr std::int64_t kLeastPower = 1 << 16;
 // Of the plan's numbers the largest, and beside these one of so many lengths.
 constexpr std::size_t kMostConstants = 4;
 constexpr int kBesideConstants = 4;
@@ -61,6 +62,15 @@ std::vector<MisroundedShape> ShapesMisrounded(const ops::Instance& instance,
   if (constants.size() > kMostConstants) constants.resize(kMostConstants);
   for (const ops::Axis& axis : op.axes) {
     if (!is_variable(axis)) continue;
+    // A float loses what a power of two has beside it, and what is dealt out by whole tiles loses the last one.
+    ops::AxisValues fewest;
+    for (const ops::Axis& other : op.axes) fewest[other.name] = other.min;
+    for (std::int64_t power = kLeastPower; power < axis.max; power *= 2) {
+      for (const std::int64_t beside : {-1, 1, 3}) {
+        const auto axes = cases::SolveNear(op, axis.name, power + beside, fewest);
+        look_at(axes ? std::optional(*axes) : std::nullopt);
+      }
+    }
     for (int i = 0; i < kLengths; ++i) {
       const std::int64_t length = LengthOf(axis, i, rng);
       ops::AxisValues few, several;

@@ -33,7 +33,7 @@ constexpr std::int64_t kLeastOfOne = 256;
 constexpr std::size_t kLengths = 7;
 constexpr std::array<int, kLengths> kShort = {8, 10, 13, 17, 22, 28, 35};
 constexpr std::array<int, kLengths> kMiddling = {64, 80, 104, 136, 176, 224, 270};
-constexpr std::array<int, kLengths> kLong = {256, 330, 430, 560, 730, 900, 1100};
+constexpr std::array<int, kLengths> kLong = {256, 320, 410, 520, 660, 840, 1060};
 constexpr std::int64_t kLongAxis = 1 << 16;
 constexpr std::size_t kMostAxes = 6;
 // Past what it is kept to.
@@ -254,24 +254,33 @@ std::vector<ops::AxisValues> Outgrowing::Wanting() const {
       wanting.push_back(*solved);
   };
   for (const auto& [path, smallest] : paths | std::views::take(kMostPaths)) {
+    const auto scaled = [&](std::size_t i, const auto& lengths, std::size_t at) {
+      const std::int64_t least = smallest->axes.at(axes[i]->name), length = lengths[at % kLengths];
+      return std::min(axes[i]->max, least > lengths[0] ? least * length / lengths[0] : length);
+    };
     // Each axis has all lengths, for their number is a prime, beside another one of another axis each time.
-    const auto add_all = [&](const auto& lengths, std::size_t longer) {
+    const auto add_all = [&](const auto& lengths) {
       for (std::size_t row = 0; row < kLengths; ++row) {
         ops::AxisValues wanted;
-        for (std::size_t i = 0; i < axes.size(); ++i) {
-          const auto& its = i == longer ? kLong : lengths;
-          const std::int64_t length = its[(row * (i + 1) + i) % kLengths];
-          const std::int64_t least = smallest->axes.at(axes[i]->name);
-          wanted[axes[i]->name] =
-              std::min(axes[i]->max, least > its[0] ? least * length / its[0] : length);
-        }
+        for (std::size_t i = 0; i < axes.size(); ++i)
+          wanted[axes[i]->name] = scaled(i, lengths, row * (i + 1) + i);
         add(path, wanted);
       }
     };
-    add_all(kShort, axes.size());
-    add_all(kMiddling, axes.size());
+    // Where one is long the others are short.
+    const auto add_long = [&](std::size_t longer) {
+      for (std::size_t row = 0; row < kLengths; ++row) {
+        ops::AxisValues wanted;
+        for (std::size_t i = 0; i < axes.size(); ++i)
+          wanted[axes[i]->name] =
+              i == longer ? scaled(i, kLong, row) : scaled(i, kShort, kLengths - 1 - row + i);
+        add(path, wanted);
+      }
+    };
+    add_all(kShort);
+    add_all(kMiddling);
     for (std::size_t i = 0; i < axes.size(); ++i) {
-      if (axes[i]->max >= kLongAxis) add_all(kShort, i);
+      if (axes[i]->max >= kLongAxis) add_long(i);
     }
   }
   return wanting;

@@ -2,6 +2,7 @@
 // sides of where it goes another way.
 #include <algorithm>
 #include <array>
+#include <functional>
 #include <iterator>
 #include <optional>
 #include <ranges>
@@ -188,6 +189,67 @@ std::vector<ops::AxisValues> Campaign::WhereWaysPart() const {
   return shapes;
 }
 
+// A plan that chooses among kernels by their shapes has some that nothing small comes to, and that go wrong beside other
+// lengths than the least: what models use, as far as that goes the same way, and each axis as long as can be.
+std::vector<Task> Campaign::Paths() {
+  constexpr std::size_t kMostPaths = 4, kMostWorkloads = 2;
+  std::vector<Task> planned;
+  const ops::OpSpec& op = trial_.instance.op;
+  if (trial_.plan.kernels.size() < 2 || trial_.effort.huge_shapes == 0 || only_slices_)
+    return planned;
+  const std::uint64_t seed = DeriveSeed(trial_.seed, "paths");
+  std::set<std::vector<bool>> paths;
+  std::set<ops::AxisValues> known;
+  for (const ops::AxisValues& begin : WhereKernelsBegin()) {
+    const std::vector<bool> path = PathAt(op, trial_.plan, begin);
+    if (paths.size() >= kMostPaths || !paths.insert(path).second) continue;
+    const auto goes_there = [&](const ops::AxisValues& axes) {
+      return PathAt(op, trial_.plan, axes) == path &&
+             cases::TotalElements(trial_.instance, axes) <= kMostElementsOfASlice;
+    };
+    const auto add = [&](const ops::AxisValues& axes, std::string_view recipe) {
+      const auto judged = harvest_.ends.find(path);
+      const bool is_known =
+          judged != harvest_.ends.end() && std::ranges::all_of(axes, [&](const auto& axis) {
+            const auto along = judged->second.judged_along.find(axis.first);
+            return along != judged->second.judged_along.end() && along->second >= axis.second;
+          });
+      if (is_known || !known.insert(axes).second) return;
+      Task& task = planned.emplace_back(SliceOf(axes, "paths", seed + planned.size(), recipe));
+      task.wants.part_steps = kLongSliceSteps;
+    };
+    // The widest of what models use first.
+    std::vector<ops::AxisValues> wide;
+    for (const ops::Workload& workload : op.workloads) {
+      ops::AxisValues axes = begin;
+      for (const ops::Axis& axis : op.axes) {
+        const auto its = workload.axes.find(axis.name);
+        if (axis.kind != ops::Axis::Kind::kVariable || its == workload.axes.end() ||
+            its->second <= axes.at(axis.name))
+          continue;
+        const auto moved = cases::SolveNear(op, axis.name, its->second, axes);
+        if (moved && goes_there(*moved)) axes = *moved;
+      }
+      wide.push_back(std::move(axes));
+    }
+    std::ranges::stable_sort(wide, std::greater<>(), [&](const ops::AxisValues& axes) {
+      return cases::TotalElements(trial_.instance, axes);
+    });
+    wide.erase(std::ranges::unique(wide).begin(), wide.end());
+    for (const ops::AxisValues& axes : wide | std::views::take(kMostWorkloads)) add(axes, "plain");
+    for (const ops::Axis& axis : op.axes) {
+      if (axis.kind != ops::Axis::Kind::kVariable) continue;
+      for (std::int64_t length = axis.max; length > begin.at(axis.name); length /= 2) {
+        const auto axes = cases::SolveNear(op, axis.name, length, begin);
+        if (!axes || !goes_there(*axes)) continue;
+        add(*axes, "biased");
+        break;
+      }
+    }
+  }
+  return planned;
+}
+
 // On values of one sign, of which a sum shows whatever part of it is missing or comes twice, and the last of them on such whose
 // sum is exact, which shows a single term. What threads do to each other smaller shapes have shown. Of an op without small
 // shapes one workload on each way has run.
@@ -215,6 +277,7 @@ std::vector<Task> Campaign::Ways() {
   std::ranges::move(HotAmongMany(), std::back_inserter(planned));
   std::ranges::move(HotPastGrids(), std::back_inserter(planned));
   std::ranges::move(CrowdedFar(), std::back_inserter(planned));
+  std::ranges::move(HotOnPaths(), std::back_inserter(planned));
   for (Task& task : planned) task.sure = true;
   return planned;
 }

@@ -387,17 +387,24 @@ std::vector<Task> Campaign::Huge() {
 // How numbers grow shows at shapes whose axes are far apart, each beside others; a program of which small cases are dear has
 // run at too few.
 std::vector<Task> Campaign::Growing() {
-  const auto most_steps = static_cast<double>(trial_.effort.campaign_steps) / 16;
+  // By estimates that are many times too much where a grid costs most of it.
+  const auto budget = static_cast<double>(trial_.effort.campaign_steps);
   std::vector<Task> planned;
   if (trial_.effort.huge_shapes == 0 || only_slices_) return planned;
   const std::uint64_t seed = DeriveSeed(trial_.seed, "growing");
+  double total = 0;
   for (const ops::AxisValues& axes : outgrowing_.Wanting()) {
+    const double steps = WholeStepsFor(axes);
     if (cases::TotalElements(trial_.instance, axes) > trial_.effort.whole_elements ||
-        StepsFor(axes) > most_steps)
+        steps > budget / 2 || total + steps > 2 * budget)
       continue;
+    total += steps;
     planned.push_back(TaskFor(cases::MakeCase(trial_.instance, *cases::FindRecipe("plain"), axes,
                                               seed + planned.size(), "growing"),
                               "growing"));
+    // How large numbers become hangs on no schedule.
+    planned.back().wants.determinism = false;
+    planned.back().probe.ends_only = false;
     planned.back().sure = true;
   }
   return planned;

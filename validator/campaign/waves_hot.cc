@@ -91,6 +91,45 @@ std::vector<Task> Campaign::HotPast() const {
   return planned;
 }
 
+// The same for kernels that the plan chooses where rows are wide, which takes more than other waves have.
+std::vector<Task> Campaign::HotOnPaths() const {
+  constexpr std::size_t kMost = 2;
+  // Some thousand rows of a thousand: the truth of more takes many seconds, and of what is made over each row as well.
+  constexpr std::int64_t kMostElements = 5 << 20, kMostOfReduced = 1 << 20;
+  const std::int64_t tried_before = 2 * trial_.effort.long_elements + (1 << 16);
+  const ops::OpSpec& op = trial_.instance.op;
+  std::vector<Task> planned;
+  std::set<std::vector<bool>> paths;
+  for (const ops::TensorSpec& indices : op.inputs) {
+    const ops::Axis* const along = AlongOf(trial_.instance, indices);
+    if (along == nullptr) continue;
+    const bool reduced = std::ranges::any_of(op.axes, [&](const ops::Axis& axis) {
+      return &axis != along && axis.name != indices.domain.of &&
+             ops::MayBeReducedOver(op, axis.name);
+    });
+    for (const ops::AxisValues& beside : WhereKernelsBegin()) {
+      for (const std::int64_t length : PastConstants()) {
+        const auto axes = cases::SolveNear(op, along->name, length, beside);
+        if (!axes || axes->at(along->name) < length) continue;
+        const std::int64_t elements = cases::TotalElements(trial_.instance, *axes);
+        if (elements <= tried_before || elements > (reduced ? kMostOfReduced : kMostElements) ||
+            !paths.insert(PathAt(op, trial_.plan, *axes)).second)
+          continue;
+        Task task = SliceOf(*axes, "ways", DeriveSeed(trial_.seed, "hot on paths") + planned.size(),
+                            "biased");
+        task.probe.case_.profiles[indices.name] = {
+            .kind = "all_equal", .parameters = {}, .literal = {}};
+        task.wants.part_steps = task.wants.slice_steps = kMostLimitSteps / 4;
+        task.wants.watch = task.wants.determinism = false;
+        planned.push_back(std::move(task));
+        break;
+      }
+      if (paths.size() >= kMost) return planned;
+    }
+  }
+  return planned;
+}
+
 // A table has turns and tiles of its own, of as many rows as a constant says: one index for all places, or the first and the
 // last, as many as the largest constant that is affordable, among more rows than that.
 std::vector<Task> Campaign::HotAmongMany() const {

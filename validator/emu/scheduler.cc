@@ -180,7 +180,7 @@ class LaunchRunner {
       }
       if (block.steps > kPatienceWithBlock) {
         block.steps = 0;
-        if (live_ < kMaxResident) Admit();
+        if (HasRoom()) Admit();
       }
     }
     // A round of all blocks that a device holds takes more than many runs may.
@@ -205,10 +205,16 @@ class LaunchRunner {
     CheckLimits();
   }
 
+  /// For one more, which nobody is known to wait for.
+  bool HasRoom() const {
+    return live_ < kMaxResident &&
+           engine_.memory_bytes <= engine_.execution.limits.max_memory_bytes / 2;
+  }
+
   /// A warp was held back: whom it waits for may not be there yet. Where nobody else can go on, it
   /// does.
   std::uint64_t Hold(std::uint64_t ran) {
-    if (next_ < count_ && live_ < kMaxResident) {
+    if (next_ < count_ && HasRoom()) {
       Admit();
       return 1;
     }

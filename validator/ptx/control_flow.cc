@@ -117,7 +117,8 @@ std::vector<bool> MayBeUnset(const Function& function) {
   // Sets of some hundred megabytes are worth no fill.
   constexpr std::size_t kMost = std::size_t{1} << 28;
   std::vector<bool> unset(function.registers.size(), true);
-  if (function.body.empty() || function.registers.size() * function.body.size() > kMost) return unset;
+  if (function.body.empty() || function.registers.size() * function.body.size() > kMost)
+    return unset;
   std::vector<Stretch> stretches = StretchesOf(function);
   // From the last one, which most of the others come before.
   std::vector<std::size_t> open;

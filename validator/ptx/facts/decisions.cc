@@ -306,6 +306,20 @@ class DecisionWalk {
     }
   }
 
+  /// A float may have been rounded to a whole one before it becomes an integer: ceilf, roundf.
+  const Instruction& WhatRounds(const ptx::Function& function, const BackwardFlow& flow,
+                                const Instruction& in, std::uint32_t at) {
+    const auto definitions = flow.Reaching(in.operands[1].reg, at, work_);
+    if (definitions.size() != 1) return in;
+    const Instruction& before = function.body[definitions[0]];
+    const bool whole = before.opcode == Opcode::kCvt && before.types.size() == 2 &&
+                       NodeTypeOf(before.type(0)) == Type::kReal &&
+                       NodeTypeOf(before.type(1)) == Type::kReal &&
+                       (before.Has(ptx::Mod::kRni) || before.Has(ptx::Mod::kRpi) ||
+                        before.Has(ptx::Mod::kRmi) || before.Has(ptx::Mod::kRzi));
+    return whole ? before : in;
+  }
+
   /// A float, made of integers, that becomes an integer: a quotient by a reciprocal.
   void Rounded(std::uint32_t f, const BackwardFlow& flow, std::uint32_t at) {
     using Becomes = Decision::Becomes;
@@ -321,9 +335,10 @@ class DecisionWalk {
     if (!left || !right) return;
     Decision decision;
     decision.entry = function.name;
-    decision.becomes = in.Has(ptx::Mod::kRni)   ? Becomes::kNearest
-                       : in.Has(ptx::Mod::kRpi) ? Becomes::kUpper
-                                                : Becomes::kLower;
+    const Instruction& rounds = WhatRounds(function, flow, in, at);
+    decision.becomes = rounds.Has(ptx::Mod::kRni)   ? Becomes::kNearest
+                       : rounds.Has(ptx::Mod::kRpi) ? Becomes::kUpper
+                                                    : Becomes::kLower;
     slice.Finish(*left, *right, decision);
     const auto some = [&](auto is) { return std::ranges::any_of(decision.nodes, is); };
     const bool of_integers = some([&](const Node& node) {

@@ -105,6 +105,9 @@ TEST(DecisionsTest, FloatsOfIntegersBecomeIntegers) {
               testing::ElementsAre(Becomes::kNearest));
   EXPECT_THAT(becomes(quotient + "sqrt.rn.f32 %f3, %f4;\ncvt.rpi.s32.f32 %r3, %f3;"),
               testing::ElementsAre(Becomes::kUpper));
+  // A float that is whole already has been rounded to one.
+  EXPECT_THAT(becomes(quotient + "cvt.rpi.f32.f32 %f3, %f4;\ncvt.rzi.s32.f32 %r3, %f3;"),
+              testing::ElementsAre(Becomes::kUpper));
   // Floats that were loaded are data, and one that hangs on nothing is the same at all shapes.
   EXPECT_THAT(becomes("ld.global.f32 %f1, [%d1];\ncvt.rzi.s32.f32 %r3, %f1;"), IsEmpty());
   EXPECT_THAT(becomes("mov.f32 %f1, 0f40A00000;\ncvt.rzi.s32.f32 %r3, %f1;"), IsEmpty());
