@@ -281,12 +281,16 @@ class Campaign {
   /// Cases of wave Aimed: one index for all places, just past constants of program and plan.
   std::vector<Task> HotPast() const;
   std::set<std::int64_t, std::greater<>> PastConstants() const;
-  /// Indices of such a case of wave Aimed, at the most.
+  /// The same: more rows asked for more often than their numbers say there is room for.
+  struct Crowding {
+    std::int64_t least = 0;             ///< More indices than that,
+    std::int64_t most = kMostCrowded;   ///< and no more than that.
+    std::int64_t often = kMostCrowded;  ///< Each row is asked for so often at the most.
+    std::int64_t rows = kMostCrowded;   ///< So many rows at the most.
+    std::size_t cases = 5;
+  };
   static constexpr std::int64_t kMostCrowded = 1 << 17;
-  /// The same: more rows asked for more often than their numbers say there is room for, of more indices than `least` and of no
-  /// more than `most`.
-  std::vector<Task> Crowded(const ProgramConstants& constants, std::int64_t least,
-                            std::int64_t most) const;
+  std::vector<Task> Crowded(const ProgramConstants& constants, const Crowding& crowding) const;
   /// Cases of wave Late: the same along a constant axis, beside short others.
   std::vector<Task> LateAlongConstant(const ops::Axis& axis, std::uint64_t seed) const;
   /// Do rows of some input extend along it?

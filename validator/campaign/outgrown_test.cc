@@ -3,7 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <bit>
 #include <functional>
+#include <vector>
 
 #include "validator/campaign/testing/decisions.h"
 
@@ -77,6 +80,52 @@ TEST(OutgrowingTest, RowsKeptInSixteenBits) {
   ASSERT_THAT(found, SizeIs(1));
   EXPECT_THAT(found[0].along, ElementsAre("rows"));
   EXPECT_EQ(found[0].axes.at("rows"), 73'728);
+}
+
+// Bytes of rows in 16 bits, where the longest row the op allows has exactly as many as they have room for.
+TEST(OutgrowingTest, WhatComesNearItsFormatIsTriedAndDecidesNothing) {
+  const Given given("rows", {});
+  const std::int64_t longest = given.instance.op.FindAxis("columns")->max;
+  ASSERT_EQ(longest & (longest - 1), 0) << longest;
+  const auto digits =
+      static_cast<std::uint8_t>(std::bit_width(static_cast<std::uint64_t>(longest)));
+  Outgrowing outgrowing(given.instance, given.plan);
+  Observe(outgrowing, digits, [](std::int64_t, std::int64_t columns) { return 2 * columns; });
+  const auto found = outgrowing.Find();
+  ASSERT_THAT(found, SizeIs(1));
+  EXPECT_FALSE(found[0].surely);
+  EXPECT_EQ(found[0].axes.at("columns"), longest);
+  EXPECT_THAT(outgrowing.Unseen(), IsEmpty());
+  // Half of it is not near.
+  Outgrowing half(given.instance, given.plan);
+  Observe(half, digits, [](std::int64_t, std::int64_t columns) { return columns; });
+  EXPECT_THAT(half.Find(), IsEmpty());
+}
+
+// A thread has one row of four of a tile of 64: below 64 rows it has no more than 16.
+TEST(OutgrowingTest, ShapesThatShowHowANumberGrowsAreAskedFor) {
+  const Given given("rows", {});
+  const auto most = [](const ops::AxisValues& shape) {
+    const std::int64_t rows = shape.at("rows"), left = (rows - 1) % 64;
+    return ((rows - 1) / 64 * 64 + std::min<std::int64_t>(left, 15)) * shape.at("columns");
+  };
+  Outgrowing outgrowing(given.instance, given.plan);
+  const auto observe = [&](const ops::AxisValues& shape) {
+    outgrowing.Add(shape, {{.ptx_line = 40,
+                            .which = 0,
+                            .digits = 31,
+                            .line = 14,
+                            .most = static_cast<std::uint64_t>(most(shape))}});
+  };
+  for (const std::int64_t length : {2, 3, 9, 30}) observe(Shape(length, length));
+  EXPECT_THAT(outgrowing.Find(), IsEmpty());
+  const std::vector<ops::AxisValues> wanting = outgrowing.Wanting();
+  ASSERT_FALSE(wanting.empty());
+  for (const ops::AxisValues& shape : wanting) observe(shape);
+  const auto found = outgrowing.Find();
+  ASSERT_THAT(found, SizeIs(1));
+  EXPECT_THAT(found[0].along, ::testing::UnorderedElementsAre("rows", "columns"));
+  EXPECT_THAT(outgrowing.Wanting(), IsEmpty());
 }
 
 TEST(OutgrowingTest, NotWhereThePlanTakesAnotherKernel) {

@@ -145,7 +145,7 @@ std::vector<Task> Campaign::Aimed() {
   std::ranges::move(LatePastThePlan(), std::back_inserter(planned));
   std::ranges::move(MaskedPast(constants), std::back_inserter(planned));
   std::ranges::move(HotPast(), std::back_inserter(planned));
-  std::ranges::move(Crowded(constants, 0, kMostCrowded), std::back_inserter(planned));
+  std::ranges::move(Crowded(constants, {}), std::back_inserter(planned));
   return planned;
 }
 

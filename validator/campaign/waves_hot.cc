@@ -231,14 +231,13 @@ std::optional<ops::AxisValues> Campaign::PastPieces(const ops::Axis& along,
 // Rows that are asked for often have a list or a queue, which has room for so many of them: one number of the program says
 // what is often, and another for how many there is room. Of both that fit, more rows than one, each asked for more often
 // than the other.
-std::vector<Task> Campaign::Crowded(const ProgramConstants& constants, std::int64_t least,
-                                    std::int64_t most) const {
+std::vector<Task> Campaign::Crowded(const ProgramConstants& constants,
+                                    const Crowding& crowding) const {
   constexpr std::int64_t kLeast = 8;
-  constexpr std::size_t kMost = 5;
   const ops::OpSpec& op = trial_.instance.op;
   std::set<std::int64_t, std::greater<>> numbers;
   const auto add = [&](std::int64_t constant) {
-    if (constant >= kLeast && constant <= most / kLeast) numbers.insert(constant);
+    if (constant >= kLeast && constant <= crowding.most / kLeast) numbers.insert(constant);
   };
   std::ranges::for_each(constants.integers, add);
   std::ranges::for_each(cases::ConstantsOf(trial_.plan), add);
@@ -253,18 +252,19 @@ std::vector<Task> Campaign::Crowded(const ProgramConstants& constants, std::int6
     std::int64_t most_rows = 0;
     std::size_t count = 0;
     for (const std::int64_t often : numbers) {
+      if (often > crowding.often) continue;
       for (const std::int64_t room : numbers) {
         const std::int64_t many = room + room / 4 + 1;
         const std::int64_t length = many * (often + 1);
-        if (length > std::min(most, along->max)) continue;
-        if (many <= most_rows || length <= least || count >= kMost) break;
+        if (length > std::min(crowding.most, along->max) || many > crowding.rows) continue;
+        if (many <= most_rows || length <= crowding.least || count >= crowding.cases) break;
         ops::AxisValues fewest;
         for (const ops::Axis& other : op.axes) fewest[other.name] = other.min;
         fewest[rows->name] = many;
         const auto axes = cases::SolveNear(op, along->name, length, fewest);
         if (!axes || axes->at(rows->name) != many ||
             cases::TotalElements(trial_.instance, *axes) >
-                2 * std::max(trial_.effort.whole_elements, most))
+                2 * std::max(trial_.effort.whole_elements, crowding.most))
           break;
         Task task = SliceOf(*axes, "crowded", DeriveSeed(trial_.seed, "crowded") + planned.size(),
                             "biased");
@@ -283,11 +283,11 @@ std::vector<Task> Campaign::Crowded(const ProgramConstants& constants, std::int6
   return planned;
 }
 
-// A list of what is asked for some thousands of times each has room for dozens: as many indices as that takes.
+// A list of what is asked for some thousands of times each has room for dozens or hundreds: as many indices as that takes.
 std::vector<Task> Campaign::CrowdedFar() const {
-  constexpr std::int64_t kMost = 1 << 20;
   std::vector<Task> planned =
-      Crowded(ConstantsOfProgram(trial_.compiled.facts.get()), kMostCrowded, kMost);
+      Crowded(ConstantsOfProgram(trial_.compiled.facts.get()),
+              {.least = kMostCrowded, .most = 1 << 20, .often = 1 << 14, .rows = 512, .cases = 2});
   for (Task& task : planned) {
     task.purpose = "ways";
     task.wants.part_steps = task.wants.slice_steps = kMostLimitSteps / 2;
