@@ -253,9 +253,11 @@ std::vector<ops::AxisValues> Outgrowing::Wanting() const {
         !known_.contains(*solved) && std::ranges::find(wanting, *solved) == wanting.end())
       wanting.push_back(*solved);
   };
-  for (const auto& [path, smallest] : paths | std::views::take(kMostPaths)) {
+  for (const auto& of_path : paths | std::views::take(kMostPaths)) {
+    const std::vector<bool>& path = of_path.first;
+    const Shape& smallest = *of_path.second;
     const auto scaled = [&](std::size_t i, const auto& lengths, std::size_t at) {
-      const std::int64_t least = smallest->axes.at(axes[i]->name), length = lengths[at % kLengths];
+      const std::int64_t least = smallest.axes.at(axes[i]->name), length = lengths[at % kLengths];
       return std::min(axes[i]->max, least > lengths[0] ? least * length / lengths[0] : length);
     };
     // Each axis has all lengths, for their number is a prime, beside another one of another axis each time.
