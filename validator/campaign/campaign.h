@@ -194,11 +194,12 @@ class Campaign {
   /// Of wave Workloads: of these shapes those of the longest sums, and such a case of exact sums.
   std::vector<ops::AxisValues> ForExactSums(const std::vector<ops::AxisValues>& shapes) const;
   Task OfExactSums(const ops::AxisValues& axes, std::string purpose, std::uint64_t seed) const;
-  /// Of wave Outgrown: what no axis says of which the number grows.
+  /// Of wave Outgrown: the shape, with the axes long along which the number does not grow.
   ops::AxisValues WithOthersLong(const Outgrowing::Outgrown& outgrown) const;
   /// Of wave Ways: where the plan goes another way along an axis, and nothing of that was judged yet.
   std::vector<ops::AxisValues> WhereWaysPart() const;
-  /// And one hot index: among more rows than constants say, and of more terms than a grid's blocks take in one turn.
+  /// And hot indices: one among more rows than constants say, one of more terms than a grid's blocks take in one turn, many of
+  /// some thousand terms each, and one in kernels that the plan chooses where rows are wide.
   std::vector<Task> HotAmongMany() const;
   std::vector<Task> HotPastGrids() const;
   std::vector<Task> CrowdedFar() const;
@@ -281,6 +282,7 @@ class Campaign {
   /// Cases of wave Aimed: one index for all places, just past constants of program and plan.
   std::vector<Task> HotPast() const;
   std::set<std::int64_t, std::greater<>> PastConstants() const;
+  static constexpr std::int64_t kMostCrowded = 1 << 17;  ///< Indices.
   /// The same: more rows asked for more often than their numbers say there is room for.
   struct Crowding {
     std::int64_t least = 0;             ///< More indices than that,
@@ -289,7 +291,6 @@ class Campaign {
     std::int64_t rows = kMostCrowded;   ///< So many rows at the most.
     std::size_t cases = 5;
   };
-  static constexpr std::int64_t kMostCrowded = 1 << 17;
   std::vector<Task> Crowded(const ProgramConstants& constants, const Crowding& crowding) const;
   /// Cases of wave Late: the same along a constant axis, beside short others.
   std::vector<Task> LateAlongConstant(const ops::Axis& axis, std::uint64_t seed) const;

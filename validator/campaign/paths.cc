@@ -1,5 +1,5 @@
-// Which kernels of a launch plan have blocks where: shapes at which none has, one past 2^32 elements for each choice, and both
-// sides of where it goes another way.
+// Which kernels of a launch plan have blocks where: shapes at which none has, one past 2^32 elements for each choice, both sides of
+// where it goes another way (wave Ways), and long axes beside where each begins (wave Paths).
 #include <algorithm>
 #include <array>
 #include <functional>
