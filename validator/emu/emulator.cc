@@ -153,7 +153,7 @@ void FinishReport(Device& device, Report& report) {
   }
   for (std::uint32_t i = 0; i < device.numbers.size(); ++i) {
     if (device.numbers[i] == 0) continue;
-    const std::uint32_t pc = i / kNumbersOfOne;
+    const std::uint32_t pc = static_cast<std::uint32_t>(i / kNumbersOfOne);
     const ptx::Instruction& instruction = device.program.InstructionAt(pc);
     report.numbers.push_back({.ptx_line = instruction.ptx_line,
                               .which = static_cast<std::uint8_t>(i % kNumbersOfOne),
