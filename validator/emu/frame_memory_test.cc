@@ -20,10 +20,12 @@ TestRun Kernel(const std::string& body) {
   std::string text =
       ".version 8.3\n.target sm_90\n.address_size 64\n.visible .entry k(.param .u64 y) {\n"
       "  .reg .b32 %r<600>; .reg .b64 %d<4>; .reg .pred %p<2>;\n"
-      "  ld.param.u64 %d1, [y]; mov.u32 %r0, %tid.x; mul.wide.u32 %d2, %r0, 4; add.s64 %d3, %d1, %d2;\n"
+      "  ld.param.u64 %d1, [y]; mov.u32 %r0, %tid.x; mul.wide.u32 %d2, %r0, 4; add.s64 %d3, %d1, "
+      "%d2;\n"
       "  setp.lt.u32 %p1, %r0, 5;\n";
   // All of them are named, and hold what tells one run from another.
-  for (int reg = 1; reg < 598; ++reg) text += fmt::format("  add.u32 %r{}, %r{}, 7;\n", reg, reg - 1);
+  for (int reg = 1; reg < 598; ++reg)
+    text += fmt::format("  add.u32 %r{}, %r{}, 7;\n", reg, reg - 1);
   return TestRun(text + body + "\n  st.global.u32 [%d3], %r599; ret;\n}\n");
 }
 
@@ -53,9 +55,9 @@ TEST(LargeFrames, WhatNobodyWroteIsTheSameWhateverWasThere) {
   EXPECT_EQ(some[5], kUnset);
   // What other lanes take out of a register that only some of them have written.
   WordsOf(dirty);
-  const std::vector<std::uint32_t> taken =
-      WordsOf("@!%p1 bra over; mov.u32 %r598, 3;\nover:\n"
-              "  shfl.sync.idx.b32 %r599, %r598, 20, 31, 0xffffffff;");
+  const std::vector<std::uint32_t> taken = WordsOf(
+      "@!%p1 bra over; mov.u32 %r598, 3;\nover:\n"
+      "  shfl.sync.idx.b32 %r599, %r598, 20, 31, 0xffffffff;");
   EXPECT_EQ(taken[0], kUnset);
 }
 
