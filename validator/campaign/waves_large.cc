@@ -47,6 +47,7 @@ std::vector<Task> Campaign::Large() {
     std::ranges::move(tasks, std::back_inserter(planned));
   };
   // Just past a length. Where masks end with it, in the midst of a tile, so that they go through two.
+  const double most_for_sure = static_cast<double>(trial_.effort.campaign_steps) / 4;
   const auto add_past = [&](const ops::Axis& axis, std::int64_t end, bool sure) {
     constexpr std::int64_t kWithin = 33;
     const auto axes = cases::SolveNear(op, axis.name, end + kWithin, few);
@@ -60,7 +61,7 @@ std::vector<Task> Campaign::Large() {
     if (tasks.empty()) return add(axis, cases::SolveNear(op, axis.name, end + 1, few));
     for (Task& task : tasks) {
       task.probe.ends_only = true;
-      task.sure = sure;
+      task.sure = sure || SliceStepsFor(task) <= most_for_sure;
       planned.push_back(std::move(task));
     }
   };

@@ -38,8 +38,8 @@ std::vector<const ops::TensorSpec*> MatricesOver(const ops::Instance& instance,
 }  // namespace
 
 // Of thousands of ordinary values one more or less is below what narrow results round away, wherever a mask ends. So
-// scores grow along the axis: what a query sees last is most of what it gets. Rows are short, for large tensors take no
-// values that hang on places.
+// scores grow along the axis: what a query sees last is most of what it gets. Scalars that may be zero are, for a cap makes
+// all large scores alike. Rows are short, for large tensors take no values that hang on places.
 std::vector<Task> Campaign::RisingAlong(const ops::Axis& axis, const ops::AxisValues& pinned,
                                         const std::string& purpose, std::uint64_t seed) const {
   constexpr std::array<std::int64_t, 3> kColumns = {4, 2, 1};
@@ -58,6 +58,10 @@ std::vector<Task> Campaign::RisingAlong(const ops::Axis& axis, const ops::AxisVa
     for (const ops::TensorSpec* const matrix : matrices)
       value.profiles[matrix->name] = {
           .kind = std::string(kRising), .parameters = {}, .literal = {}};
+    for (const ops::TensorSpec& spec : op.inputs) {
+      if (spec.is_scalar && std::ranges::find(spec.domain.values, 0.0) != spec.domain.values.end())
+        value.profiles[spec.name] = {.kind = "literal", .parameters = {}, .literal = {0.0}};
+    }
     Task task = TaskFor(std::move(value), purpose);
     const bool rises = std::ranges::all_of(matrices, [&](const ops::TensorSpec* matrix) {
       return task.probe.case_.profiles.at(matrix->name).kind == kRising;
