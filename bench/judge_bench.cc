@@ -2,13 +2,16 @@
 // candidate and for the wrong ones in corpus/hostile. Prints one JSON document; numbers are for
 // reading, no test looks at them.
 //
-//   build/release/bin/judge_bench [OP] [quick|standard|thorough] > judge.json
+//   build/release/bin/judge_bench [OP] [quick|standard|thorough] [--no-cache] > judge.json
 //
 // OP defaults to embedding_rmsnorm_backward, effort to standard. Each verdict is reached with a
-// fresh oracle, as by a command of its own; workers stay warm.
+// fresh oracle, as by a command of its own; workers stay warm. As by commands, compiled references
+// are kept in a folder, a new one here: the first verdict of an op compiles its reference, the
+// others do with --no-cache alone.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <map>
 #include <string>
@@ -85,8 +88,8 @@ Result<Json> Wrong(engine::Toolbox& toolbox, const ops::Library& library, campai
               {"longest_seconds", seconds.back()}};
 }
 
-Result<Json> Measure(const std::string& name, campaign::Effort effort) {
-  ASSAY_TRY(const auto toolbox, engine::Toolbox::Create({}));
+Result<Json> Measure(const std::string& name, campaign::Effort effort, const Path& compilations) {
+  ASSAY_TRY(const auto toolbox, engine::Toolbox::Create({.compilations = compilations}));
   const ops::Library library{{kSource / "ops"}};
   ASSAY_TRY(const ops::OpSpec op, library.Find(name));
   ASSAY_TRY(const ops::Instance instance, ops::MakeInstance(op, {}, "sm_90"));
@@ -101,12 +104,20 @@ Result<Json> Measure(const std::string& name, campaign::Effort effort) {
 
 int main(int argc, char** argv) {
   assay::KeepFreedMemory();
-  const std::string op = argc > 1 ? argv[1] : "embedding_rmsnorm_backward";
-  const std::string word = argc > 2 ? argv[2] : "standard";
+  std::vector<std::string> words(argv + 1, argv + argc);
+  const bool no_cache = std::erase(words, "--no-cache") > 0;
+  const std::string op = !words.empty() ? words[0] : "embedding_rmsnorm_backward";
+  const std::string word = words.size() > 1 ? words[1] : "standard";
   const auto effort = word == "quick"      ? assay::campaign::Effort::kQuick
                       : word == "thorough" ? assay::campaign::Effort::kThorough
                                            : assay::campaign::Effort::kStandard;
-  const auto measured = assay::gates::Measure(op, effort);
+  std::string folder = (std::filesystem::temp_directory_path() / "judge_bench-XXXXXX").string();
+  if (!no_cache && mkdtemp(folder.data()) == nullptr) {
+    std::perror(folder.c_str());
+    return 3;
+  }
+  const auto measured = assay::gates::Measure(op, effort, no_cache ? "" : folder);
+  if (!no_cache) std::filesystem::remove_all(folder);
   if (!measured) {
     std::fprintf(stderr, "%s\n", assay::ToString(measured.error()).c_str());
     return 3;

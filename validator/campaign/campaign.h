@@ -277,6 +277,8 @@ class Campaign {
   std::vector<cases::Case> LateOfDearShapes(std::vector<cases::Case> values) const;
   /// Cases of wave Long: long axes that are summed over, of which each piece is most of some result.
   std::vector<Task> Banded() const;
+  /// The last input that results grow as, whose matrices have the axis as one of both; null where there is none.
+  const ops::TensorSpec* MatrixAlong(std::string_view axis) const;
   /// Cases of wave Varied: the largest shapes that reached something new, with values that are rare.
   std::vector<Task> RareValues() const;
   /// Cases of wave Aimed: one index for all places, just past constants of program and plan.

@@ -22,9 +22,12 @@ namespace {
 constexpr std::int64_t kMostBelieved = std::int64_t{1} << 30;
 // What grows alike is the same share of the product everywhere, but for the ends of tiles.
 constexpr double kMostSpread = 2.25;
-// At so many shapes, of which each axis has lengths that far apart.
+// At so many shapes, of which each axis has lengths that far apart, and as many that are no neighbours: of two lengths any
+// power goes through both.
 constexpr std::size_t kLeastShapes = 5;
 constexpr double kLeastSpan = 4;
+constexpr int kLeastApart = 3;
+constexpr double kApart = 1.25;
 // Axes this long at least: of shorter ones a tile is more than there is. The first of these at which enough ran,
 constexpr std::array<std::int64_t, 3> kLeastLengths = {64, 24, 8};
 // or one axis longer than the others: a thread of a tile has one row of four, and the last tile may have none for it.
@@ -48,6 +51,18 @@ double ProductOf(const ops::AxisValues& axes, std::uint32_t along,
     if ((along >> i & 1) != 0) product *= static_cast<double>(axes.at(all[i]->name));
   }
   return product;
+}
+
+/// How many of these are longer than the one before by kApart.
+int ApartIn(const std::set<std::int64_t>& lengths) {
+  int apart = 0;
+  double before = 0;
+  for (const std::int64_t length : lengths) {
+    if (static_cast<double>(length) < kApart * before) continue;
+    before = static_cast<double>(length);
+    ++apart;
+  }
+  return apart;
 }
 
 /// How much it grows by, between the largest product and the next that is smaller by a third: a number that has something
@@ -88,7 +103,7 @@ bool Outgrowing::GrowsAs(const Number& number, Subset along,
                          std::span<const std::int64_t> least, Growth& growth) const {
   double low = INFINITY, high = 0;
   std::map<double, std::uint64_t> by_product;  // The most at each.
-  std::vector<std::pair<std::int64_t, std::int64_t>> spans(axes.size(), {INT64_MAX, 0});
+  std::vector<std::set<std::int64_t>> lengths(axes.size());
   std::set<std::size_t> different;
   for (const Point& point : number.points) {
     const ops::AxisValues& shape = shapes_[point.shape].axes;
@@ -103,15 +118,14 @@ bool Outgrowing::GrowsAs(const Number& number, Subset along,
     high = std::max(high, share);
     if (high > kMostSpread * low) return false;
     different.insert(point.shape);
-    for (std::size_t i = 0; i < axes.size(); ++i) {
-      const std::int64_t length = shape.at(axes[i]->name);
-      spans[i] = {std::min(spans[i].first, length), std::max(spans[i].second, length)};
-    }
+    for (std::size_t i = 0; i < axes.size(); ++i) lengths[i].insert(shape.at(axes[i]->name));
   }
   if (different.size() < kLeastShapes) return false;
   for (std::size_t i = 0; i < axes.size(); ++i) {
-    const double span = static_cast<double>(spans[i].second) / static_cast<double>(spans[i].first);
-    if ((along >> i & 1) != 0 && span < kLeastSpan) return false;
+    if ((along >> i & 1) == 0) continue;
+    const double span =
+        static_cast<double>(*lengths[i].rbegin()) / static_cast<double>(*lengths[i].begin());
+    if (span < kLeastSpan || ApartIn(lengths[i]) < kLeastApart) return false;
   }
   growth = {along, std::min(low, SlopeOf(by_product)), high / low, low};
   return growth.share > 0;

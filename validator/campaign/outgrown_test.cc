@@ -72,6 +72,22 @@ TEST(OutgrowingTest, NotOneThatIsWholeAsFarAsTheOpGoes) {
   }
 }
 
+// Blocks of a capped grid, of which long shapes say no more: rows of two lengths alone, beside columns that make up for it.
+TEST(OutgrowingTest, TwoLengthsOfAnAxisShowNoGrowth) {
+  const Given given("rows", {});
+  Outgrowing outgrowing(given.instance, given.plan);
+  const auto observe = [&](std::int64_t rows, std::int64_t columns, std::uint64_t most) {
+    outgrowing.Add(Shape(rows, columns),
+                   {{.ptx_line = 40, .which = 0, .digits = 16, .line = 14, .most = most}});
+  };
+  for (const std::int64_t columns : {1040, 1056, 1088, 2160}) observe(64, columns, 99);
+  observe(270, 540, 180);
+  EXPECT_THAT(outgrowing.Find(), IsEmpty());
+  // Of three lengths no more than one product goes through all.
+  observe(130, 720, 103);
+  EXPECT_THAT(outgrowing.Find(), SizeIs(1));
+}
+
 TEST(OutgrowingTest, RowsKeptInSixteenBits) {
   const Given given("rows", {});
   Outgrowing outgrowing(given.instance, given.plan);

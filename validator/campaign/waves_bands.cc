@@ -28,27 +28,25 @@ bool IsLinearIn(const ops::OpSpec& op, std::string_view input) {
   });
 }
 
-struct Matrix {
-  const ops::TensorSpec* input;
-  std::string beside;  ///< Its other axis.
-};
-
-/// The last such input of whose matrices the axis is one of both.
-std::optional<Matrix> MatrixAlong(const ops::Instance& instance, std::string_view axis) {
-  std::optional<Matrix> found;
-  for (const ops::TensorSpec& spec : instance.op.inputs) {
-    const auto dimension = ops::DimensionOf(spec, axis);
-    if (spec.shape.size() < 2 || !dimension || *dimension + 2 < spec.shape.size() ||
-        !IsLinearIn(instance.op, spec.name) ||
-        !cases::IsOf(cases::InputClass::kFloat, instance, spec))
-      continue;
-    const std::size_t other = *dimension + 1 == spec.shape.size() ? *dimension - 1 : *dimension + 1;
-    found = Matrix{&spec, spec.shape[other].text()};
-  }
-  return found;
+/// Of a matrix, the other axis.
+std::string BesideIn(const ops::TensorSpec& matrix, std::string_view axis) {
+  const std::size_t dimension = *ops::DimensionOf(matrix, axis);
+  return matrix.shape[dimension + 1 == matrix.shape.size() ? dimension - 1 : dimension + 1].text();
 }
 
 }  // namespace
+
+const ops::TensorSpec* Campaign::MatrixAlong(std::string_view axis) const {
+  const ops::TensorSpec* found = nullptr;
+  for (const ops::TensorSpec& spec : trial_.instance.op.inputs) {
+    const auto dimension = ops::DimensionOf(spec, axis);
+    if (spec.shape.size() >= 2 && dimension && *dimension + 2 >= spec.shape.size() &&
+        IsLinearIn(trial_.instance.op, spec.name) &&
+        cases::IsOf(cases::InputClass::kFloat, trial_.instance, spec))
+      found = &spec;
+  }
+  return found;
+}
 
 // Twice of each axis: beside the shortest of all others, and beside some of those that a mask compares with it.
 std::vector<Task> Campaign::Banded() const {
@@ -62,14 +60,14 @@ std::vector<Task> Campaign::Banded() const {
     if (axis.kind != ops::Axis::Kind::kVariable || axis.max < kShortest + kSpread ||
         !ops::MayBeReducedOver(op, axis.name))
       continue;
-    const auto matrix = MatrixAlong(trial_.instance, axis.name);
-    if (!matrix) continue;
+    const ops::TensorSpec* const matrix = MatrixAlong(axis.name);
+    if (matrix == nullptr) continue;
     for (const std::int64_t some : {std::int64_t{1}, kSome}) {
       ops::AxisValues beside;
       for (const ops::Axis& other : op.axes) beside[other.name] = other.min;
       for (const std::string& other : ops::AxesInStepWith(op, axis.name))
         if (other != axis.name) beside[other] = some;
-      beside[matrix->beside] = kBands;
+      beside[BesideIn(*matrix, axis.name)] = kBands;
       // What is estimated by small shapes may be far too much: the shortest is tried at any rate, in part.
       std::optional<ops::AxisValues> fits;
       for (std::int64_t most = std::min(axis.max, kLongest);;
@@ -89,7 +87,7 @@ std::vector<Task> Campaign::Banded() const {
       cases::Case value =
           cases::MakeCase(trial_.instance, *cases::FindRecipe("plain"), *std::move(fits),
                           DeriveSeed(trial_.seed, "banded") + planned.size(), "long");
-      value.profiles[matrix->input->name] = {.kind = "banded", .parameters = {}, .literal = {}};
+      value.profiles[matrix->name] = {.kind = "banded", .parameters = {}, .literal = {}};
       Task task = TaskFor(std::move(value), "long");
       if (WholeStepsFor(task.probe.case_.axes) > kMostSteps) {
         task.probe.ends_only = true;

@@ -112,13 +112,19 @@ std::vector<Task> Campaign::HotOnPaths() const {
         const auto axes = cases::SolveNear(op, along->name, length, beside);
         if (!axes || axes->at(along->name) < length) continue;
         const std::int64_t elements = cases::TotalElements(trial_.instance, *axes);
-        if (elements <= tried_before || elements > (reduced ? kMostOfReduced : kMostElements) ||
+        const ops::TensorSpec* const banded =
+            reduced && elements > kMostOfReduced ? MatrixAlong(along->name) : nullptr;
+        if (elements <= tried_before || elements > kMostElements ||
+            (reduced && elements > kMostOfReduced && banded == nullptr) ||
             !paths.insert(PathAt(op, trial_.plan, *axes)).second)
           continue;
         Task task = SliceOf(*axes, "ways", DeriveSeed(trial_.seed, "hot on paths") + planned.size(),
                             "biased");
         task.probe.case_.profiles[indices.name] = {
             .kind = "all_equal", .parameters = {}, .literal = {}};
+        if (banded != nullptr)
+          task.probe.case_.profiles[banded->name] = {
+              .kind = "banded", .parameters = {}, .literal = {}};
         task.wants.part_steps = task.wants.slice_steps = kMostLimitSteps / 4;
         task.wants.watch = task.wants.determinism = false;
         planned.push_back(std::move(task));
