@@ -347,6 +347,7 @@ class Campaign {
   ops::AxisValues Affordable(ops::AxisValues axes) const;
   /// Random turns, or another order of blocks where those would take too long.
   Schedule::Policy OrderForThatMany(const ops::AxisValues& axes) const;
+  std::vector<Task> OutOfOrder() const;
   /// One axis that long, the others of some dozens as far as that is affordable.
   std::optional<ops::AxisValues> WithRows(std::string_view along, std::int64_t longest) const;
   /// A part of a case of any size, with values of that recipe.

@@ -162,8 +162,14 @@ std::vector<Task> Campaign::Long() {
 // few values may lose grows by their number, what one pass over them loses hardly does: so not
 // where rows are as long as can be, but where a kernel may begin to go another way.
 std::vector<Task> Campaign::RippledRows(std::span<const std::int64_t> constants) {
-  constexpr std::int64_t kShortest = 256, kLongest = 1 << 13, kRows = 24, kPast = 8;
+  constexpr std::int64_t kShortest = 256, kLongest = 1 << 13, kPast = 8;
   constexpr std::size_t kMost = 4;
+  // Rows, and what part of the budget they may take: estimates of cases that run soon are several times too much.
+  struct Rows {
+    std::int64_t count;
+    double part;
+  };
+  constexpr std::array kRows = {Rows{24, 1.0 / 160}, Rows{8, 1.0 / 40}};
   std::vector<Task> planned;
   const ops::OpSpec& op = trial_.instance.op;
   std::set<std::int64_t> lengths;
@@ -171,9 +177,12 @@ std::vector<Task> Campaign::RippledRows(std::span<const std::int64_t> constants)
     if (constant >= kShortest && constant <= kLongest)
       lengths.insert(constant / kPast * kPast + kPast);
   }
-  ops::AxisValues few;
-  for (const ops::Axis& axis : op.axes) few[axis.name] = kRows;
-  const auto complete = cases::SolveAxes(op, {}, few);
+  const auto with_rows = [&](std::int64_t count) {
+    ops::AxisValues few;
+    for (const ops::Axis& axis : op.axes) few[axis.name] = count;
+    return few;
+  };
+  const auto complete = cases::SolveAxes(op, {}, with_rows(kRows.front().count));
   if (!complete) return planned;
   const auto largest = LargestOf(trial_.instance, *complete);
   if (largest.empty() || SizeOf(trial_.instance.TypeOf(*largest.front())) != 2) return planned;
@@ -182,16 +191,19 @@ std::vector<Task> Campaign::RippledRows(std::span<const std::int64_t> constants)
   // The longest first: most kernels hold short rows in registers.
   for (auto length = lengths.rbegin(); length != lengths.rend() && planned.size() < kMost;
        ++length) {
-    const auto axes = cases::SolveNear(op, along->name, *length, few);
-    if (!axes || cases::TotalElements(trial_.instance, *axes) > trial_.effort.long_elements ||
-        StepsFor(*axes) > static_cast<double>(trial_.effort.campaign_steps) / 160)
-      continue;
-    cases::Case value =
-        cases::MakeCase(trial_.instance, *cases::FindRecipe("plain"), *axes,
-                        DeriveSeed(trial_.seed, "rippled") + planned.size(), "aimed");
-    for (const ops::TensorSpec* const spec : LargestOf(trial_.instance, *axes))
-      value.profiles[spec->name] = {.kind = "rippled", .parameters = {}, .literal = {}};
-    planned.push_back(TaskFor(std::move(value), "aimed"));
+    for (const auto& [count, part] : kRows) {
+      const auto axes = cases::SolveNear(op, along->name, *length, with_rows(count));
+      if (!axes || cases::TotalElements(trial_.instance, *axes) > trial_.effort.long_elements ||
+          StepsFor(*axes) > part * static_cast<double>(trial_.effort.campaign_steps))
+        continue;
+      cases::Case value =
+          cases::MakeCase(trial_.instance, *cases::FindRecipe("plain"), *axes,
+                          DeriveSeed(trial_.seed, "rippled") + planned.size(), "aimed");
+      for (const ops::TensorSpec* const spec : LargestOf(trial_.instance, *axes))
+        value.profiles[spec->name] = {.kind = "rippled", .parameters = {}, .literal = {}};
+      planned.push_back(TaskFor(std::move(value), "aimed"));
+      break;
+    }
   }
   return planned;
 }

@@ -6,6 +6,7 @@
 #include "base/rng.h"
 #include "ops/properties.h"
 #include "validator/campaign/campaign.h"
+#include "validator/cases/profiles.h"
 #include "validator/cases/recipes.h"
 #include "validator/cases/shapes.h"
 
@@ -53,6 +54,34 @@ std::vector<Task> Campaign::Patterns() {
                            ? std::nullopt
                            : std::optional(cases::SolveNear(op, of_results.name, kFew, *axes));
       if (few && *few) add(*cases::FindRecipe("far_apart"), **few);
+    }
+  }
+  std::ranges::move(OutOfOrder(), std::back_inserter(planned));
+  return planned;
+}
+
+// Indices that are sorted but for one step down, inside of a warp, between two, and between two blocks: who looks at
+// neighbours alone sees not all of them, and takes the way of those that are sorted. Among fewer rows, so that they repeat.
+std::vector<Task> Campaign::OutOfOrder() const {
+  constexpr std::int64_t kIndices = 390, kRows = 37, kFew = 3;
+  const ops::OpSpec& op = trial_.instance.op;
+  std::vector<Task> planned;
+  for (const ops::TensorSpec& indices : op.inputs) {
+    if (indices.shape.empty() || !cases::IsOf(cases::InputClass::kIndex, trial_.instance, indices))
+      continue;
+    ops::AxisValues wanted;
+    for (const ops::Axis& axis : op.axes) wanted[axis.name] = std::max(kFew, axis.min);
+    if (!indices.domain.of.empty()) wanted[indices.domain.of] = kRows;
+    wanted[indices.shape.back().text()] = kIndices;
+    const auto axes = cases::SolveAxes(op, {}, wanted);
+    if (!axes) continue;
+    for (const double place : {17, 32, 256}) {
+      cases::Case value =
+          cases::MakeCase(trial_.instance, *cases::FindRecipe("exact"), *axes,
+                          DeriveSeed(trial_.seed, "out of order") + planned.size(), "value");
+      value.profiles[indices.name] = {
+          .kind = "sorted_but_one", .parameters = {{"place", place}}, .literal = {}};
+      planned.push_back(TaskFor(std::move(value), "patterns"));
     }
   }
   return planned;

@@ -75,9 +75,11 @@ double IndexSortedRuns(const FillContext& context, std::int64_t index) {
                   std::floor(static_cast<double>(index) / 3));
 }
 
-// Ascending in runs, but for one step down: between the lanes 31 and 32, or inside of a warp.
+// Ascending in runs, but for one step down at that place (0: between the lanes 31 and 32, or inside of a warp).
 double IndexSortedButOne(const FillContext& context, std::int64_t index) {
-  const std::int64_t place = Mix64(context.stream) % 3 == 0 ? 17 : 32;
+  const std::int64_t drawn = Mix64(context.stream) % 3 == 0 ? 17 : 32;
+  const std::int64_t place =
+      context.parameter[0] > 0 ? static_cast<std::int64_t>(context.parameter[0]) : drawn;
   const double sorted = IndexSorted(context, index);
   const double before = IndexSorted(context, place - 1);
   if (index < place || context.elements <= place + 1) return std::min(sorted, before);
@@ -197,7 +199,7 @@ constexpr std::array kRows = {
                5,
                true,
                false,
-               {kNone, kNone},
+               {{{"place", 0}, kNone}},
                IndexSortedButOne,
                "ascending but for one step down"},
     ProfileRow{"uniform", kIndex, 4, true, false, {kNone, kNone}, IndexUniform, "uniform"},

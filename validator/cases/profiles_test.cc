@@ -161,6 +161,37 @@ TEST(ProfilesTest, IndexProfilesDoWhatTheySay) {
   EXPECT_EQ(first_warp.size(), 3u);
 }
 
+TEST(ProfilesTest, OneStepDownIsWhereItWasAskedFor) {
+  ops::TensorSpec spec = FloatTensor("ids", {"n"}, "i64");
+  spec.domain.kind = ops::Domain::Kind::kIndex;
+  for (const std::int64_t place : {17, 32, 256}) {
+    Tensor ids = Tensor::Create(DType::kI64, {390}).value();
+    const Profile profile = {.kind = "sorted_but_one",
+                             .parameters = {{"place", static_cast<double>(place)}},
+                             .literal = {}};
+    ASSERT_TRUE(Fill(spec, profile, 5, 37, ids));
+    for (std::int64_t i = 1; i < ids.elements; ++i)
+      EXPECT_EQ(ids.At(i) < ids.At(i - 1), i == place) << i;
+    EXPECT_GE(ids.At(place - 1), ids.At(place));
+  }
+}
+
+TEST(ProfilesTest, RippledRowsHaveTwoNeighbouringValues) {
+  constexpr std::int64_t kRows = 8, kColumns = 2056;
+  const Tensor rows =
+      Filled(FloatTensor("x", {"m", "n"}), "rippled", DType::kBF16, {kRows, kColumns});
+  for (std::int64_t row = 0; row < kRows; ++row) {
+    std::map<double, int> counts;
+    for (std::int64_t i = 0; i < kColumns; ++i) ++counts[rows.At(row * kColumns + i)];
+    ASSERT_EQ(counts.size(), 2u) << row;
+    const auto [low, most] = *counts.begin();
+    const auto [high, few] = *counts.rbegin();
+    EXPECT_EQ(high - low, row % 2 == 0 ? 0.125 : 8) << row;
+    EXPECT_GT(low, 100 * (high - low)) << row;
+    EXPECT_LT(few, most / (row % 4 < 2 ? 48 : 144)) << row;
+  }
+}
+
 TEST(ProfilesTest, ConstantIsNeverOneByDefault) {
   const ops::TensorSpec spec = FloatTensor("weight", {"n"});
   for (std::uint64_t stream = 0; stream < 50; ++stream) {
