@@ -28,9 +28,9 @@ bool IsLinearIn(const ops::OpSpec& op, std::string_view input) {
   });
 }
 
-/// Of a matrix, the other axis.
+/// Of a matrix, the axis beside the one that is named, which is among its last two.
 std::string BesideIn(const ops::TensorSpec& matrix, std::string_view axis) {
-  const std::size_t dimension = *ops::DimensionOf(matrix, axis);
+  const std::size_t dimension = ops::DimensionOf(matrix, axis).value_or(0);
   return matrix.shape[dimension + 1 == matrix.shape.size() ? dimension - 1 : dimension + 1].text();
 }
 
