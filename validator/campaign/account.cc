@@ -83,13 +83,9 @@ void Campaign::NoteReach(const CaseRun& run, Harvest& harvest) const {
   };
   for (const LaunchPart& part : run.parts)
     harvest.ledger.Ran(part.tickets ? part.entry + " by tickets" : part.entry, part.run, part.all);
-  const auto axes = ops::ResolveAxes(trial_.instance.op, probe.case_.axes);
   for (const ops::KernelPlan& kernel : trial_.plan.kernels) {
-    if (probe.ends_only || !axes) break;
-    std::uint64_t blocks = 1;
-    for (const ops::Expression& extent : kernel.grid)
-      blocks *=
-          static_cast<std::uint64_t>(std::max<std::int64_t>(extent.Evaluate(*axes).value_or(0), 0));
+    if (probe.ends_only) break;
+    const std::uint64_t blocks = BlocksOf(trial_.instance.op, kernel, probe.case_.axes);
     if (blocks > 0) harvest.ledger.Ran(kernel.entry, blocks, blocks);
   }
   for (const ops::Axis& axis : trial_.instance.op.axes) {

@@ -171,8 +171,13 @@ void Campaign::Reconsider(Task& task) const {
 bool Campaign::ExecuteDearLast(std::vector<Task> planned, std::size_t batches_after_refutation) {
   // So many at a time: the next ones know whether these took too long.
   constexpr std::size_t kAtOnce = 2;
-  const auto cheap = [this](const Task& task) {
+  // Who writes an end that nobody seems to write: of a judgement that is refuted it is not asked.
+  const auto is_last_question = [](const Task& task) {
+    return task.probe.places_only && task.wants.part_steps >= kMostPlacesSteps;
+  };
+  const auto cheap = [&](const Task& task) {
     const ops::AxisValues& axes = task.probe.case_.axes;
+    if (is_last_question(task)) return false;
     if (!task.probe.ends_only) return !task.probe.prelude.empty() || SurelyFitsWhole(axes);
     return !IsSlice(task.probe) || !task.wants.of_blocks ||
            LeastStepsFor(axes) <= static_cast<double>(kLongSliceSteps) / 2;
@@ -187,10 +192,12 @@ bool Campaign::ExecuteDearLast(std::vector<Task> planned, std::size_t batches_af
       Reconsider(others[j]);
       some.push_back(std::move(others[j]));
     }
-    if (goes_on) {
-      goes_on = Execute(some, "memory", harvest_, batches_after_refutation);
+    const bool is_last = std::ranges::any_of(some, is_last_question);
+    if (goes_on && (!is_last || harvest_.hits.empty())) {
+      goes_on = Execute(some, "memory", harvest_, is_last ? 0 : batches_after_refutation);
       continue;
     }
+    goes_on = false;
     for (const Task& task : some) {
       harvest_.ledger.Planned(task.purpose);
       LeaveOut(task, "the judgement was decided already", harvest_);

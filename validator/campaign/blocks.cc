@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 
 #include "base/rng.h"
 
@@ -178,12 +179,22 @@ std::set<std::uint64_t> LastOfTurns(const ops::LaunchPlan& plan, const ops::Axis
   return blocks;
 }
 
-bool HasBlocks(const ops::OpSpec& op, const ops::KernelPlan& kernel, const ops::AxisValues& axes) {
+std::uint64_t BlocksOf(const ops::OpSpec& op, const ops::KernelPlan& kernel,
+                       const ops::AxisValues& axes) {
+  constexpr std::int64_t kMostAlong = std::numeric_limits<std::int32_t>::max();
   const auto complete = ops::ResolveAxes(op, axes);
-  return complete && std::ranges::all_of(kernel.grid, [&](const ops::Expression& extent) {
-           const auto blocks = extent.Evaluate(*complete);
-           return blocks && *blocks > 0;
-         });
+  if (!complete) return 0;
+  // Two such extents fit, and nobody has three.
+  std::uint64_t blocks = 1;
+  for (const ops::Expression& extent : kernel.grid) {
+    const std::int64_t along = extent.Evaluate(*complete).value_or(0);
+    blocks *= static_cast<std::uint64_t>(std::clamp<std::int64_t>(along, 0, kMostAlong));
+  }
+  return blocks;
+}
+
+bool HasBlocks(const ops::OpSpec& op, const ops::KernelPlan& kernel, const ops::AxisValues& axes) {
+  return BlocksOf(op, kernel, axes) > 0;
 }
 
 std::vector<bool> PathAt(const ops::OpSpec& op, const ops::LaunchPlan& plan,

@@ -47,7 +47,10 @@ std::optional<std::uint64_t> WriterOfTheEnd(const std::vector<std::int64_t>& wri
 /// both numbers are operands of the minimum in its expression.
 std::set<std::uint64_t> LastOfTurns(const ops::LaunchPlan& plan, const ops::AxisValues& axes);
 
-/// Has a kernel of a plan any blocks at a shape?
+/// Blocks of a kernel of a plan at a shape; 0 where it is not launched.
+std::uint64_t BlocksOf(const ops::OpSpec& op, const ops::KernelPlan& kernel,
+                       const ops::AxisValues& axes);
+/// Has it any?
 bool HasBlocks(const ops::OpSpec& op, const ops::KernelPlan& kernel, const ops::AxisValues& axes);
 /// The same of all of them: many a plan chooses among kernels by lengths.
 std::vector<bool> PathAt(const ops::OpSpec& op, const ops::LaunchPlan& plan,

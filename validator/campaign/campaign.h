@@ -307,8 +307,14 @@ class Campaign {
                                 std::uint64_t seed) const;
   /// The same beside the shortest others, and beside such at which the plan chooses other kernels for an axis so long.
   std::vector<Task> LateSlices(const ops::Axis& axis, std::uint64_t seed) const;
-  /// The least shapes at which it is not known who writes the end of an output, by the paths of the plan and axes.
-  std::vector<ops::AxisValues> LeastUnknownEnds() const;
+  /// The least shapes at which it is not known who writes the end of an output, by the paths of the plan and axes, each behind
+  /// shorter ones past the longest at which it is known.
+  std::vector<std::vector<ops::AxisValues>> LeastUnknownEnds() const;
+  std::vector<ops::AxisValues> ShorterUnknownEnds(const ops::AxisValues& least,
+                                                  const std::string& along,
+                                                  std::int64_t known) const;
+  /// Shapes at which kernels whose blocks may wait for others have some two hundred of them.
+  std::vector<ops::AxisValues> ManyBlocksAtOnce() const;
   std::vector<cases::Case> CheapEnoughWhole(std::vector<cases::Case> pool);
   void AddRepeatedCalls(const std::vector<cases::Case>& pool, std::size_t count, Rng& rng,
                         std::vector<Task>& planned) const;
@@ -335,12 +341,15 @@ class Campaign {
   /// Takes profiles that are without place where others would have to be filled, element by element.
   void MakeAffordable(cases::Case& value) const;
   /// Of some kernel of the plan, also where nothing is known of one.
-  bool SomeKernelMay(facts::Answer (*answer)(const facts::Facts*, std::string_view)) const;
+  using AskFacts = facts::Answer(const facts::Facts*, std::string_view);
+  bool KernelMay(const ops::KernelPlan& kernel, AskFacts* answer) const;
+  bool SomeKernelMay(AskFacts* answer) const;
   /// Are there launches that cannot be cut, because blocks may depend on each other or on an earlier
   /// launch?
   bool RunsWhole(const ops::AxisValues& axes) const;
   /// Does some kernel perhaps wait for what others write?
   bool MayWait() const;
+  bool MayWait(const ops::KernelPlan& kernel) const;
   /// May something outlive a call: a variable that the program perhaps writes? (Workspace is garbage in each call.)
   bool MayKeepState() const;
   /// The same shape, halved along its longest axes until a whole run is affordable.

@@ -360,20 +360,26 @@ void Campaign::MakeAffordable(cases::Case& value) const {
   }
 }
 
-bool Campaign::SomeKernelMay(facts::Answer (*answer)(const facts::Facts*, std::string_view)) const {
+bool Campaign::KernelMay(const ops::KernelPlan& kernel, AskFacts* answer) const {
+  const auto lowered = trial_.compiled.lowered.find(kernel.entry);
+  return lowered == trial_.compiled.lowered.end() ||
+         MayBe(answer(trial_.compiled.facts.get(), lowered->second));
+}
+
+bool Campaign::SomeKernelMay(AskFacts* answer) const {
   return std::ranges::any_of(trial_.plan.kernels, [&](const ops::KernelPlan& kernel) {
-    const auto lowered = trial_.compiled.lowered.find(kernel.entry);
-    return lowered == trial_.compiled.lowered.end() ||
-           MayBe(answer(trial_.compiled.facts.get(), lowered->second));
+    return KernelMay(kernel, answer);
   });
 }
 
-bool Campaign::MayWait() const {
+bool Campaign::MayWait(const ops::KernelPlan& kernel) const {
   // What only races could tell a loop that looks at memory, nobody waits for.
-  return SomeKernelMay([](const facts::Facts* facts, std::string_view entry) {
-    return MayBe(facts::Polls(facts, entry)) ? facts::BlocksDepend(facts, entry)
-                                             : facts::Answer::kNo;
-  });
+  return KernelMay(kernel, facts::Polls) && KernelMay(kernel, facts::BlocksDepend);
+}
+
+bool Campaign::MayWait() const {
+  return std::ranges::any_of(trial_.plan.kernels,
+                             [&](const ops::KernelPlan& kernel) { return MayWait(kernel); });
 }
 
 bool Campaign::MayKeepState() const {

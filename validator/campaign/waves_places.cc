@@ -39,8 +39,10 @@ constexpr std::ptrdiff_t kDear = 3;
 constexpr std::uint64_t kMostOfDear = 800'000'000;
 // And the longest one of each.
 constexpr std::uint64_t kMostOfLongest = 2 * kMostOfDear;
-// Of those at which it is not known in the end who writes the end of an output, so many are asked.
+// Of those at which it is not known in the end who writes the end of an output, so many are asked; before each, from twice the
+// longest known length on, each twice as long as the one before, such as take this much less.
 constexpr std::size_t kMostUnknown = 3;
+constexpr std::int64_t kShorterBefore = 4;
 constexpr std::int64_t kBeside = 8;  // Of the axes beside, at most.
 constexpr std::int64_t kBesideReduced = 48;
 // Two axes of several tiles each, which groups of tiles are numbered over: so many shapes of two axes, and of all of them.
@@ -239,8 +241,22 @@ std::vector<Task> Campaign::Places() {
   return planned;
 }
 
-// Of each axis the longest case that was left out, where none that ran is as long.
-std::vector<ops::AxisValues> Campaign::LeastUnknownEnds() const {
+std::vector<ops::AxisValues> Campaign::ShorterUnknownEnds(const ops::AxisValues& least,
+                                                          const std::string& along,
+                                                          std::int64_t known) const {
+  const ops::OpSpec& op = trial_.instance.op;
+  std::vector<ops::AxisValues> shapes;
+  if (known == 0) return shapes;
+  for (std::int64_t length = 2 * known; length <= least.at(along) / kShorterBefore; length *= 2) {
+    const auto axes = cases::SolveNear(op, along, length, least);
+    if (axes && axes->at(along) == length &&
+        PathAt(op, trial_.plan, *axes) == PathAt(op, trial_.plan, least))
+      shapes.push_back(*axes);
+  }
+  return shapes;
+}
+
+std::vector<std::vector<ops::AxisValues>> Campaign::LeastUnknownEnds() const {
   const ops::OpSpec& op = trial_.instance.op;
   const auto elements = [this](const ops::AxisValues& axes) {
     return cases::TotalElements(trial_.instance, axes);
@@ -248,7 +264,7 @@ std::vector<ops::AxisValues> Campaign::LeastUnknownEnds() const {
   std::set<std::int64_t> lengths;
   for (const std::int64_t constant : cases::ConstantsOf(trial_.plan))
     lengths.insert({constant, constant + 1});
-  std::vector<ops::AxisValues> shapes;
+  std::vector<std::vector<ops::AxisValues>> shapes;
   for (const auto& [path, ends] : harvest_.ends) {
     for (const std::string& along : ends.UnknownAxes()) {
       ops::AxisValues least = ends.unknown_along.at(along).axes;
@@ -269,10 +285,15 @@ std::vector<ops::AxisValues> Campaign::LeastUnknownEnds() const {
           break;
         }
       }
-      if (std::ranges::find(shapes, least) == shapes.end()) shapes.push_back(std::move(least));
+      if (std::ranges::any_of(shapes, [&](const auto& each) { return each.back() == least; }))
+        continue;
+      const auto known = ends.known_along.find(along);
+      shapes.push_back(
+          ShorterUnknownEnds(least, along, known == ends.known_along.end() ? 0 : known->second));
+      shapes.back().push_back(std::move(least));
     }
   }
-  std::ranges::stable_sort(shapes, {}, elements);
+  std::ranges::stable_sort(shapes, {}, [&](const auto& each) { return elements(each.back()); });
   return shapes;
 }
 
@@ -293,11 +314,13 @@ std::vector<Task> Campaign::FarPlaces() {
     }
   }
   std::size_t asked = 0;
-  for (const ops::AxisValues& axes : LeastUnknownEnds()) {
+  for (const std::vector<ops::AxisValues>& shapes : LeastUnknownEnds()) {
     if (asked++ >= kMostUnknown) break;
-    Task task = PlacesOf(axes, seed + 100 + asked);
-    task.wants.part_steps = kMostPlacesSteps;
-    planned.push_back(std::move(task));
+    for (const ops::AxisValues& axes : shapes) {
+      Task task = PlacesOf(axes, seed + 100 + asked);
+      task.wants.part_steps = kMostPlacesSteps;
+      planned.push_back(std::move(task));
+    }
   }
   return planned;
 }

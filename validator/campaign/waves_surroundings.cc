@@ -8,6 +8,7 @@
 
 #include "base/rng.h"
 #include "ops/properties.h"
+#include "validator/campaign/blocks.h"
 #include "validator/campaign/campaign.h"
 #include "validator/campaign/repetitions.h"
 #include "validator/cases/profiles.h"
@@ -24,6 +25,12 @@ std::vector<std::string> VariableAxes(const ops::OpSpec& op) {
     if (axis.kind == ops::Axis::Kind::kVariable) names.push_back(axis.name);
   }
   return names;
+}
+
+bool IsOfOutputs(const ops::OpSpec& op, std::string_view axis) {
+  return std::ranges::any_of(op.outputs, [&](const ops::TensorSpec& output) {
+    return ops::DimensionOf(output, axis).has_value();
+  });
 }
 
 /// Where some inputs absorb and others are too large to (MakeAffordable drew these anew), the large ones are one
@@ -128,6 +135,43 @@ std::optional<ops::AxisValues> Campaign::ManyResults(const ops::Axis& axis,
   return std::nullopt;
 }
 
+// Who looks back at blocks before it, a warp's width at a time, errs where none of so many has come to its end: it takes
+// more of them than small cases have, and all at once.
+std::vector<ops::AxisValues> Campaign::ManyBlocksAtOnce() const {
+  constexpr std::uint64_t kMany = 200, kTooFew = 64;
+  constexpr std::int64_t kBeside = 8, kBesideOfSums = 48;
+  constexpr std::size_t kMost = 2;
+  const ops::OpSpec& op = trial_.instance.op;
+  std::vector<ops::AxisValues> shapes;
+  for (const ops::Axis& axis : op.axes) {
+    if (axis.kind != ops::Axis::Kind::kVariable) continue;
+    ops::AxisValues beside;
+    for (const ops::Axis& other : op.axes)
+      beside[other.name] =
+          std::min(other.max, IsOfOutputs(op, other.name) ? kBeside : kBesideOfSums);
+    const auto shape_of = [&](std::int64_t length) {
+      return cases::SolveNear(op, axis.name, length, beside);
+    };
+    for (const ops::KernelPlan& kernel : trial_.plan.kernels) {
+      if (!MayWait(kernel)) continue;
+      const auto blocks_at = [&](std::int64_t length) -> std::uint64_t {
+        const auto axes = shape_of(length);
+        return axes ? BlocksOf(op, kernel, *axes) : 0;
+      };
+      std::int64_t few = axis.min, many = axis.max;
+      if (blocks_at(few) >= kTooFew || blocks_at(many) < kTooFew) continue;
+      while (few + 1 < many) {
+        const std::int64_t middle = few + (many - few) / 2;
+        (blocks_at(middle) < kMany ? few : many) = middle;
+      }
+      const auto axes = shape_of(many);
+      if (axes && shapes.size() < kMost && std::ranges::find(shapes, *axes) == shapes.end())
+        shapes.push_back(*axes);
+    }
+  }
+  return shapes;
+}
+
 // The same cases under other schedules, with other poison, misaligned, after other calls, with
 // perturbed approximations.
 std::vector<Task> Campaign::Surroundings() {
@@ -207,6 +251,17 @@ std::vector<Task> Campaign::Surroundings() {
                               rng.Next() % 1'000'000, "orders"),
               policy);
       }
+    }
+  }
+  for (const ops::AxisValues& axes : flags_are_read_&& trial_.effort.huge_shapes > 0
+                                         ? ManyBlocksAtOnce()
+                                         : std::vector<ops::AxisValues>()) {
+    for (int i = 0; i < 2; ++i) {
+      Task one = SliceOf(axes, "schedules", rng.Next() % 1'000'000);
+      one.wants.part_steps = one.wants.slice_steps = 2 * kMostSliceSteps;
+      one.sure = true;
+      one.probe.schedule = {.policy = Policy::kPermuted, .seed = rng.Next() % 1'000'000};
+      planned.push_back(std::move(one));
     }
   }
   // Reads that nothing orders after a write may miss it.
@@ -352,9 +407,13 @@ std::vector<Task> Campaign::HiddenSums() {
 Schedule::Policy Campaign::OrderForThatMany(const ops::AxisValues& axes) const {
   constexpr double kStepsOfALook = 16;
   const double most = static_cast<double>(trial_.effort.campaign_steps) / 75;
-  const auto blocks = static_cast<double>(BlocksOf(trial_.instance, trial_.plan, axes));
-  return MayWait() && kStepsOfALook * blocks * blocks > most ? Schedule::Policy::kPriorities
-                                                             : Schedule::Policy::kPermuted;
+  double blocks = 0;
+  for (const ops::KernelPlan& kernel : trial_.plan.kernels) {
+    if (MayWait(kernel))
+      blocks = std::max(blocks, static_cast<double>(BlocksOf(trial_.instance.op, kernel, axes)));
+  }
+  return kStepsOfALook * blocks * blocks > most ? Schedule::Policy::kPriorities
+                                                : Schedule::Policy::kPermuted;
 }
 
 void Campaign::AddRepeatedCalls(const std::vector<cases::Case>& pool, std::size_t count, Rng& rng,

@@ -157,9 +157,12 @@ void StartBlock(Device& device, Block& block, BlockNumber number) {
   block.next_warp = 0;
   block.done = false;
   PrepareShared(device, block);
-  if (device.race && launch.blocks_per_cluster == 1 &&
-      block.shared_storage.size() > kSharedAlignment)
-    device.race->OnBlockRegion(number, block.race_region);
+  if (device.race && block.shared_storage.size() > kSharedAlignment) {
+    if (launch.blocks_per_cluster == 1)
+      device.race->OnBlockRegion(number, block.race_region);
+    else
+      device.race->OnClusterRegion(number, block.race_region);
+  }
   for (NamedBarrier& barrier : block.barriers) {
     barrier = NamedBarrier{};
     barrier.lanes.assign(launch.warps, 0);

@@ -70,6 +70,14 @@ std::string CauseOfOutside(const MemoryPlace& place) {
   return {};
 }
 
+/// Is that in the shared memory of a block of the cluster that has ended?
+bool IsOfEndedBlock(const CoreWarp& warp, Space space, std::uint64_t address) {
+  if (WindowOf(space, address) != Window::kShared) return false;
+  const std::uint64_t rank = (address & ~kWindowMask) >> kSharedBlockBits;
+  return rank != 0 && rank <= warp.block->members.size() &&
+         ClusterMember(*warp.block, rank - 1) == nullptr;
+}
+
 /// Why the first lane that fails does so, and how many fail the same way. The run ends, but for loads
 /// out of bounds while races are looked for: the lanes of those are returned, whose registers may hold
 /// anything from now on, and keep what they have.
@@ -84,6 +92,8 @@ LaneMask Fault(CoreWarp& warp, const Decoded& op, Space space, LaneMask lanes, s
       return local % alignment != 0 ? FindingKind::kMisaligned : FindingKind::kTrap;
     }
     const MemoryRegion* const region = RegionOf(warp, space, address);
+    if (region == nullptr && IsOfEndedBlock(warp, space, address))
+      return FindingKind::kUseAfterFree;
     if (region == nullptr) return FindingKind::kOutOfBounds;
     if (region->freed) return FindingKind::kUseAfterFree;
     const std::uint64_t offset =
@@ -129,7 +139,10 @@ LaneMask Fault(CoreWarp& warp, const Decoded& op, Space space, LaneMask lanes, s
           TypeName(type), bytes, what, alignment, access.address[first]);
       break;
     case FindingKind::kUseAfterFree:
-      message = fmt::format("{} of {} after its memory was freed", TypeName(type), what);
+      message = IsOfEndedBlock(warp, space, access.address[first])
+                    ? fmt::format("{} of {} bytes in the shared memory of a block that has ended",
+                                  TypeName(type), bytes)
+                    : fmt::format("{} of {} after its memory was freed", TypeName(type), what);
       break;
     case FindingKind::kWriteToInput:
       message =
@@ -156,8 +169,10 @@ LaneMask Fault(CoreWarp& warp, const Decoded& op, Space space, LaneMask lanes, s
         "a vector access to a row whose length is not a multiple of the vector, or a misaligned "
         "base";
   }
+  const bool has_ended =
+      kind == FindingKind::kUseAfterFree && IsOfEndedBlock(warp, space, access.address[first]);
   Report1(warp, kind, warp.PcOf(op), failing, std::move(message), VerbOf(*op.source),
-          std::move(place), {}, std::move(cause));
+          std::move(place), std::string(has_ended ? kMissingLife : ""), std::move(cause));
   if (goes_on) {
     device.faulted = std::max<std::uint64_t>(1, device.counters.steps);
     device.fault = Name(kind);

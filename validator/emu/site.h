@@ -30,6 +30,12 @@ MemoryPlace PlaceOf(const CoreWarp& warp, ptx::Space space, std::uint64_t addres
 MemoryPlace PlaceIn(const MemoryRegion& region, std::string_view space, std::uint64_t address,
                     std::uint32_t bytes);
 
+/// What is missing where a block reaches the shared memory of another one that may have ended.
+inline constexpr std::string_view kMissingLife =
+    "a barrier of the cluster (cluster.sync()) behind the last access to other blocks, which all "
+    "of "
+    "its blocks pass: shared memory is there as long as its block is";
+
 /// "read", "write", "atomic add": by the instruction.
 std::string VerbOf(const ptx::Instruction& in);
 /// The first lane of a mask.

@@ -312,7 +312,7 @@ void ExitLanes(CoreWarp& warp, LaneMask lanes) {
   warp.alive &= ~lanes;
   warp.active &= ~lanes;
   warp.device->last_progress = warp.device->counters.steps;
-  if (warp.device->race) warp.device->race->OnThreadExit(warp.number, lanes);
+  if (warp.device->race) warp.device->race->OnThreadExit(warp.number, lanes, warp.pc - 1);
   // Those who waited for the lanes that are gone look again.
   for (int i = 0; i < warp.split_count; ++i) {
     Split& split = warp.splits[static_cast<std::size_t>(i)];

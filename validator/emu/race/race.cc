@@ -6,6 +6,7 @@
 
 #include "validator/emu/race/access_path.h"
 #include "validator/emu/race/order.h"
+#include "validator/emu/race/peer_lives.h"
 #include "validator/emu/race/proxy.h"
 #include "validator/emu/race/shadow.h"
 #include "validator/emu/race/sync.h"
@@ -28,6 +29,7 @@ struct RaceDetector::Impl {
       : sync(order),
         proxies(order),
         waiting(order),
+        lives(order),
         shadow(table, max_shadow_bytes),
         path(order, table, shadow, log) {}
 
@@ -39,6 +41,7 @@ struct RaceDetector::Impl {
       if (may_wait && waiting.Wait(*own, access)) return;
       if (waiting.OnAccess(*own, access, by.async, by.stamped)) MakeUp(*own);
     }
+    if (!by.async) lives.OnAccess(access);
     path.Access(access, by);
     if (log.races().size() != known) [[unlikely]]
       ExplainRaces(known);
@@ -58,6 +61,7 @@ struct RaceDetector::Impl {
   SyncObjects sync;
   ProxyFences proxies;
   WaitingReads waiting;
+  PeerLives lives;
   RecordTable table;
   Shadow shadow;
   RaceLog log;
@@ -95,6 +99,7 @@ void RaceDetector::BeginLaunch(const Shape& shape) {
   impl.sync.Begin();
   impl.proxies.Begin();
   impl.waiting.Begin();
+  impl.lives.Begin();
   impl.shadow.Clear();
   impl.path.BeginLaunch(shape.narrow_scopes);
   impl.bulks.clear();
@@ -108,8 +113,13 @@ void RaceDetector::OnBlockRegion(BlockNumber block, RegionId region) {
   if (!exhausted()) impl_->waiting.Add(block, region);
 }
 
+void RaceDetector::OnClusterRegion(BlockNumber block, RegionId region) {
+  if (!exhausted()) impl_->lives.Add(block, region);
+}
+
 void RaceDetector::EndBlock(BlockNumber block, RegionId shared_region) {
   if (exhausted()) return;
+  for (const Race& race : impl_->lives.EndBlock(block)) impl_->log.Add(race);
   impl_->sync.EndRegion(shared_region);
   impl_->sync.EndBlock(block);
   impl_->proxies.EndBlock(block);
@@ -118,8 +128,10 @@ void RaceDetector::EndBlock(BlockNumber block, RegionId shared_region) {
   impl_->shadow.DropRegion(shared_region);
 }
 
-void RaceDetector::OnThreadExit(WarpNumber warp, LaneMask lanes) {
-  if (!exhausted()) impl_->order.OnExit(warp, lanes);
+void RaceDetector::OnThreadExit(WarpNumber warp, LaneMask lanes, std::uint32_t pc) {
+  if (exhausted()) return;
+  impl_->lives.OnExit(warp, lanes, pc);
+  impl_->order.OnExit(warp, lanes);
 }
 
 void RaceDetector::OnAccess(const WarpAccess& access) {

@@ -158,7 +158,8 @@ struct Race {
     kScopeTooNarrow,
     kMixedSize,
     kReadOnlyCache,
-    kProxy  ///< In order, but no proxy fence lies between a write and the copy that reads it.
+    kProxy,  ///< In order, but no proxy fence lies between a write and the copy that reads it.
+    kEnded  ///< Of shared memory of another block, which may have ended (peer_lives.h): `earlier` is the exit of a thread.
   };
   Class race_class = Class::kRace;
   RaceSide earlier;
@@ -198,12 +199,16 @@ class RaceDetector {
   void SetReadOnly(RegionId region);
   /// This region is the block's own: no other block will ever access it. Saves time, mostly.
   void OnBlockRegion(BlockNumber block, RegionId region);
+  /// The shared memory of a block of a cluster: it is there as long as one of its threads is, and
+  /// whatever other blocks do to it must happen before that one exits.
+  void OnClusterRegion(BlockNumber block, RegionId region);
   /// A block has ended; its shared region may be forgotten.
   void EndBlock(BlockNumber block, RegionId shared_region);
 
-  /// These lanes have exited. Without it the detector still answers right, but blocks in which
-  /// threads exit early get slow: each of their barriers is then a partial one.
-  void OnThreadExit(WarpNumber warp, LaneMask lanes);
+  /// These lanes have exited, there. Without it the detector still answers right (but for what reaches
+  /// blocks that have ended), but blocks in which threads exit early get slow: each of their barriers
+  /// is then a partial one.
+  void OnThreadExit(WarpNumber warp, LaneMask lanes, std::uint32_t pc = 0);
 
   void OnAccess(const WarpAccess& access);
   /// All accesses of a tile at once, where nothing has to be done about them yet. False: nothing was

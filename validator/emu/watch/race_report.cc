@@ -249,6 +249,8 @@ std::string MissingEdge(const Device& device, const Race& race, RaceReach reach,
           "no fence.proxy.async between {} and {}: bulk copies and wgmma read through the "
           "asynchronous proxy",
           from, to);
+    case Race::Class::kEnded:
+      return std::string(kMissingLife);
     default:
       break;
   }
@@ -304,6 +306,7 @@ Lines LinesOf(const Device& device, const Race& race) {
 FindingKind KindOf(Race::Class race_class) {
   if (race_class == Race::Class::kSameValue) return FindingKind::kSameValueRace;
   if (race_class == Race::Class::kReadOnlyCache) return FindingKind::kReadOnlyCacheWrite;
+  if (race_class == Race::Class::kEnded) return FindingKind::kUseAfterFree;
   return FindingKind::kDataRace;
 }
 
@@ -398,6 +401,8 @@ void ReportRaces(Device& device) {
     Finding finding;
     finding.kind = KindOf(race.race_class);
     finding.accesses = {SideOf(device, race.later), SideOf(device, race.earlier)};
+    const bool is_end = race.race_class == Race::Class::kEnded;
+    if (is_end) finding.accesses[1].what = "exit";
     finding.memory = PlaceOfRace(device, race);
     const std::string where =
         finding.memory && !finding.memory->buffer.empty()
@@ -407,12 +412,17 @@ void ReportRaces(Device& device) {
         finding.memory ? std::string_view(finding.memory->space) : "global";
     const RaceReach reach = reaches[LinesOf(device, race)];
     finding.missing = MissingEdge(device, race, reach, space);
-    finding.message = fmt::format(
-        "{} at {} and {} at {} both touch {} ({} memory) without {} between them{}",
-        finding.accesses[0].what, LineOf(device, race.later.pc), finding.accesses[1].what,
-        LineOf(device, race.earlier.pc), where, space,
-        race.race_class == Race::Class::kProxy ? "a proxy fence" : "an order",
-        finding.kind == FindingKind::kSameValueRace ? "; both wrote the same value" : "");
+    finding.message =
+        is_end
+            ? fmt::format("{} at {} of {} in shared memory of another block, which may have ended",
+                          finding.accesses[0].what, LineOf(device, race.later.pc), where)
+            : fmt::format(
+                  "{} at {} and {} at {} both touch {} ({} memory) without {} between "
+                  "them{}",
+                  finding.accesses[0].what, LineOf(device, race.later.pc), finding.accesses[1].what,
+                  LineOf(device, race.earlier.pc), where, space,
+                  race.race_class == Race::Class::kProxy ? "a proxy fence" : "an order",
+                  finding.kind == FindingKind::kSameValueRace ? "; both wrote the same value" : "");
     finding.statistics = {{.name = "occurrences", .value = static_cast<double>(race.occurrences)},
                           StatisticOf(reach)};
     device.findings.Add(std::move(finding), race.later.pc, race.earlier.pc);
