@@ -246,6 +246,11 @@ std::optional<std::size_t> DimensionOf(const TensorSpec& tensor, std::string_vie
   return std::nullopt;
 }
 
+bool IsOfOutputs(const OpSpec& op, std::string_view axis) {
+  return std::ranges::any_of(
+      op.outputs, [&](const TensorSpec& output) { return DimensionOf(output, axis).has_value(); });
+}
+
 bool MayBeReducedOver(const OpSpec& op, std::string_view axis) {
   const bool missing = std::ranges::any_of(
       op.outputs, [&](const TensorSpec& output) { return !DimensionOf(output, axis); });

@@ -69,6 +69,8 @@ Status CheckProperty(const OpSpec& op, const Property& property, const std::stri
 /// The dimension of `tensor` that is `axis`; nothing where there is none.
 std::optional<std::size_t> DimensionOf(const TensorSpec& tensor, std::string_view axis);
 
+/// Is the axis a dimension of some output?
+bool IsOfOutputs(const OpSpec& op, std::string_view axis);
 /// May results be made over all of an axis? Not where every output has it and no input's rows lie along it:
 /// each of its places is by itself there.
 bool MayBeReducedOver(const OpSpec& op, std::string_view axis);

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/rng.h"
+#include "ops/properties.h"
 #include "validator/campaign/blocks.h"
 #include "validator/campaign/campaign.h"
 #include "validator/campaign/parts.h"
@@ -97,10 +98,39 @@ std::vector<ops::AxisValues> Campaign::HugeOnEachPath() const {
   std::set<std::vector<bool>> known;
   std::vector<std::int64_t> constants = cases::ConstantsOf(plan);
   std::ranges::reverse(constants);
+  // Of results as well, beside an axis that they do not have at a number of the plan: their number may decide what a kernel does.
+  constexpr std::int64_t kPastInt = (std::int64_t{1} << 31) + (std::int64_t{1} << 25);
+  constexpr std::int64_t kWide = 32'768;
+  constexpr std::size_t kMostOfResults = 2;
+  std::set<std::vector<bool>> known_of_results;
+  for (const std::int64_t constant : constants) {
+    for (const ops::Axis& summed : op.axes) {
+      if (ops::IsOfOutputs(op, summed.name) || summed.kind != ops::Axis::Kind::kVariable ||
+          constant < summed.min || constant > summed.max)
+        continue;
+      for (const ops::TensorSpec& output : op.outputs) {
+        if (output.shape.size() < 2 || known_of_results.size() >= kMostOfResults) continue;
+        const std::string& one = output.shape[output.shape.size() - 1].text();
+        const std::string& other = output.shape[output.shape.size() - 2].text();
+        const ops::Axis* const across = op.FindAxis(one);
+        const ops::Axis* const down = op.FindAxis(other);
+        if (across == nullptr || down == nullptr) continue;
+        const std::int64_t width = std::min(across->max, std::max(kWide, kPastInt / down->max + 1));
+        if (kPastInt / width + 1 > down->max) continue;
+        ops::AxisValues beside = small;
+        beside[summed.name] = constant;
+        const auto axes =
+            cases::SolveAxes(op, {{one, width}, {other, kPastInt / width + 1}}, beside);
+        if (axes && axes->at(summed.name) == constant &&
+            known_of_results.insert(PathAt(op, plan, *axes)).second)
+          shapes.push_back(*axes);
+      }
+    }
+  }
   const auto add = [&](const ops::Axis& axis, std::int64_t length, const ops::Axis& other,
                        const ops::AxisValues& beside) {
     const std::int64_t times = kPast / length + 1;
-    if (times > other.max || shapes.size() >= kMost) return;
+    if (times > other.max || shapes.size() >= kMost + kMostOfResults) return;
     const auto axes = cases::SolveAxes(op, {{axis.name, length}, {other.name, times}}, beside);
     if (axes && known.insert(PathAt(op, plan, *axes)).second) shapes.push_back(*axes);
   };
@@ -193,6 +223,7 @@ std::vector<ops::AxisValues> Campaign::WhereWaysPart() const {
 // lengths than the least: what models use, as far as that goes the same way, and each axis as long as can be.
 std::vector<Task> Campaign::Paths() {
   constexpr std::size_t kMostPaths = 4, kMostWorkloads = 2;
+  constexpr std::int64_t kOrdinary = 1024, kStep = 64, kSomeRows = 5;
   std::vector<Task> planned;
   const ops::OpSpec& op = trial_.instance.op;
   if (trial_.plan.kernels.size() < 2 || trial_.effort.huge_shapes == 0 || only_slices_)
@@ -237,6 +268,25 @@ std::vector<Task> Campaign::Paths() {
     });
     wide.erase(std::ranges::unique(wide).begin(), wide.end());
     for (const ops::AxisValues& axes : wide | std::views::take(kMostWorkloads)) add(axes, "plain");
+    // Just short of whole vectors and steps of it, of several rows, which begin within vectors.
+    ops::AxisValues some = begin;
+    for (auto& [name, extent] : some) {
+      const ops::Axis* const axis = op.FindAxis(name);
+      if (axis != nullptr && axis->kind == ops::Axis::Kind::kVariable)
+        extent = std::max(extent, std::min(axis->max, kSomeRows));
+    }
+    for (const ops::Axis& axis : op.axes) {
+      if (axis.kind != ops::Axis::Kind::kVariable || begin.at(axis.name) <= kOrdinary) continue;
+      for (const std::int64_t less : {1, 3}) {
+        const std::int64_t length = (begin.at(axis.name) / kStep + 1) * kStep - less;
+        const auto axes = cases::SolveNear(op, axis.name, length, some);
+        if (!axes || axes->at(axis.name) != length || !goes_there(*axes) ||
+            !known.insert(*axes).second)
+          continue;
+        Task& task = planned.emplace_back(SliceOf(*axes, "paths", seed + planned.size()));
+        task.wants.part_steps = kLongSliceSteps;
+      }
+    }
     for (const ops::Axis& axis : op.axes) {
       if (axis.kind != ops::Axis::Kind::kVariable) continue;
       for (std::int64_t length = axis.max; length > begin.at(axis.name); length /= 2) {

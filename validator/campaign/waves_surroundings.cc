@@ -27,12 +27,6 @@ std::vector<std::string> VariableAxes(const ops::OpSpec& op) {
   return names;
 }
 
-bool IsOfOutputs(const ops::OpSpec& op, std::string_view axis) {
-  return std::ranges::any_of(op.outputs, [&](const ops::TensorSpec& output) {
-    return ops::DimensionOf(output, axis).has_value();
-  });
-}
-
 /// Where some inputs absorb and others are too large to (MakeAffordable drew these anew), the large ones are one
 /// value everywhere: what cancels in the small ones then cancels in products with them as well, and each order
 /// of adding makes another sum. As they are where nothing absorbs.
@@ -96,6 +90,21 @@ std::vector<cases::Case> Campaign::CheapEnoughWhole(std::vector<cases::Case> poo
 
 namespace {
 
+/// Long ones, and such that are several of the parts which a plan cuts an axis into: three parts are the fewest whose order is
+/// seen.
+std::vector<std::int64_t> LengthsForOrders(const ops::LaunchPlan& plan, const ops::Axis& axis) {
+  constexpr std::int64_t kParts = 4, kRest = 5, kMostLong = std::int64_t{1} << 18;
+  constexpr std::size_t kMost = 4;
+  std::vector<std::int64_t> lengths = {1036, 16396};
+  for (const std::int64_t constant : cases::ConstantsOf(plan)) {
+    const std::int64_t length = kParts * constant + kRest;
+    if (length > lengths.back() && length <= std::min(axis.max, kMostLong) &&
+        lengths.size() < kMost)
+      lengths.push_back(length);
+  }
+  return lengths;
+}
+
 /// Values of which other orders make other sums, along that axis: of one input, for beside others that differ from place to
 /// place a large one and its opposite do not cancel.
 cases::Case Absorbing(const ops::Instance& instance, const ops::AxisValues& shape,
@@ -148,7 +157,7 @@ std::vector<ops::AxisValues> Campaign::ManyBlocksAtOnce() const {
     ops::AxisValues beside;
     for (const ops::Axis& other : op.axes)
       beside[other.name] =
-          std::min(other.max, IsOfOutputs(op, other.name) ? kBeside : kBesideOfSums);
+          std::min(other.max, ops::IsOfOutputs(op, other.name) ? kBeside : kBesideOfSums);
     const auto shape_of = [&](std::int64_t length) {
       return cases::SolveNear(op, axis.name, length, beside);
     };
@@ -230,7 +239,7 @@ std::vector<Task> Campaign::Surroundings() {
   }
   for (std::size_t i = 0; orders_show && i < trial_.instance.op.axes.size(); ++i) {
     const ops::Axis& axis = trial_.instance.op.axes[i];
-    for (const std::int64_t length : {std::int64_t{1036}, std::int64_t{16396}}) {
+    for (const std::int64_t length : LengthsForOrders(trial_.plan, axis)) {
       const auto axes = ManyResults(axis, length);
       if (!axes) continue;
       const auto add = [&](cases::Case value, Policy policy) {
