@@ -38,6 +38,44 @@ bool PastAnyDevice(const ops::OpSpec& op, const ops::LaunchPlan& plan,
          });
 }
 
+/// Shapes of which the results pass 2^31 elements beside an axis that they do not have at one of those numbers, one for each way
+/// through the plan: their number may decide what a kernel does. `beside`: all others.
+std::vector<ops::AxisValues> ResultsPast31Bits(const ops::OpSpec& op, const ops::LaunchPlan& plan,
+                                               const std::vector<std::int64_t>& numbers,
+                                               const ops::AxisValues& beside) {
+  constexpr std::int64_t kPast = (std::int64_t{1} << 31) + (std::int64_t{1} << 25);
+  constexpr std::int64_t kWide = 32'768;
+  constexpr std::size_t kMost = 2;
+  std::vector<ops::AxisValues> shapes;
+  std::set<std::vector<bool>> known;
+  const auto add = [&](const ops::TensorSpec& output, const ops::Axis& summed,
+                       std::int64_t number) {
+    const std::size_t dimensions = output.shape.size();
+    if (dimensions < 2) return;
+    const ops::Axis* const across = op.FindAxis(output.shape[dimensions - 1].text());
+    const ops::Axis* const down = op.FindAxis(output.shape[dimensions - 2].text());
+    if (across == nullptr || down == nullptr) return;
+    const std::int64_t width = std::min(across->max, std::max(kWide, kPast / down->max + 1));
+    const std::int64_t height = kPast / width + 1;
+    if (height > down->max) return;
+    ops::AxisValues others = beside;
+    others[summed.name] = number;
+    const auto axes = cases::SolveAxes(op, {{across->name, width}, {down->name, height}}, others);
+    if (axes && axes->at(summed.name) == number && shapes.size() < kMost &&
+        known.insert(PathAt(op, plan, *axes)).second)
+      shapes.push_back(*axes);
+  };
+  for (const std::int64_t number : numbers) {
+    for (const ops::Axis& axis : op.axes) {
+      const bool is_summed =
+          axis.kind == ops::Axis::Kind::kVariable && !ops::IsOfOutputs(op, axis.name);
+      if (!is_summed || number < axis.min || number > axis.max) continue;
+      for (const ops::TensorSpec& output : op.outputs) add(output, axis, number);
+    }
+  }
+  return shapes;
+}
+
 }  // namespace
 
 // A plan that sends lengths up to a number to one kernel and those beyond to another forgets the number itself, or has more
@@ -98,39 +136,10 @@ std::vector<ops::AxisValues> Campaign::HugeOnEachPath() const {
   std::set<std::vector<bool>> known;
   std::vector<std::int64_t> constants = cases::ConstantsOf(plan);
   std::ranges::reverse(constants);
-  // Of results as well, beside an axis that they do not have at a number of the plan: their number may decide what a kernel does.
-  constexpr std::int64_t kPastInt = (std::int64_t{1} << 31) + (std::int64_t{1} << 25);
-  constexpr std::int64_t kWide = 32'768;
-  constexpr std::size_t kMostOfResults = 2;
-  std::set<std::vector<bool>> known_of_results;
-  for (const std::int64_t constant : constants) {
-    for (const ops::Axis& summed : op.axes) {
-      if (ops::IsOfOutputs(op, summed.name) || summed.kind != ops::Axis::Kind::kVariable ||
-          constant < summed.min || constant > summed.max)
-        continue;
-      for (const ops::TensorSpec& output : op.outputs) {
-        if (output.shape.size() < 2 || known_of_results.size() >= kMostOfResults) continue;
-        const std::string& one = output.shape[output.shape.size() - 1].text();
-        const std::string& other = output.shape[output.shape.size() - 2].text();
-        const ops::Axis* const across = op.FindAxis(one);
-        const ops::Axis* const down = op.FindAxis(other);
-        if (across == nullptr || down == nullptr) continue;
-        const std::int64_t width = std::min(across->max, std::max(kWide, kPastInt / down->max + 1));
-        if (kPastInt / width + 1 > down->max) continue;
-        ops::AxisValues beside = small;
-        beside[summed.name] = constant;
-        const auto axes =
-            cases::SolveAxes(op, {{one, width}, {other, kPastInt / width + 1}}, beside);
-        if (axes && axes->at(summed.name) == constant &&
-            known_of_results.insert(PathAt(op, plan, *axes)).second)
-          shapes.push_back(*axes);
-      }
-    }
-  }
   const auto add = [&](const ops::Axis& axis, std::int64_t length, const ops::Axis& other,
                        const ops::AxisValues& beside) {
     const std::int64_t times = kPast / length + 1;
-    if (times > other.max || shapes.size() >= kMost + kMostOfResults) return;
+    if (times > other.max || shapes.size() >= kMost) return;
     const auto axes = cases::SolveAxes(op, {{axis.name, length}, {other.name, times}}, beside);
     if (axes && known.insert(PathAt(op, plan, *axes)).second) shapes.push_back(*axes);
   };
@@ -172,6 +181,7 @@ std::vector<ops::AxisValues> Campaign::HugeOnEachPath() const {
       }
     }
   }
+  std::ranges::move(ResultsPast31Bits(op, plan, constants, small), std::back_inserter(shapes));
   return shapes;
 }
 
