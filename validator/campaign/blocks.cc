@@ -181,14 +181,15 @@ std::set<std::uint64_t> LastOfTurns(const ops::LaunchPlan& plan, const ops::Axis
 
 std::uint64_t BlocksOf(const ops::OpSpec& op, const ops::KernelPlan& kernel,
                        const ops::AxisValues& axes) {
-  constexpr std::int64_t kMostAlong = std::numeric_limits<std::int32_t>::max();
+  constexpr std::uint64_t kMost = std::numeric_limits<std::uint64_t>::max();
   const auto complete = ops::ResolveAxes(op, axes);
   if (!complete) return 0;
-  // Two such extents fit, and nobody has three.
   std::uint64_t blocks = 1;
   for (const ops::Expression& extent : kernel.grid) {
-    const std::int64_t along = extent.Evaluate(*complete).value_or(0);
-    blocks *= static_cast<std::uint64_t>(std::clamp<std::int64_t>(along, 0, kMostAlong));
+    const auto along = static_cast<std::uint64_t>(
+        std::max<std::int64_t>(extent.Evaluate(*complete).value_or(0), 0));
+    if (along == 0) return 0;
+    blocks = blocks > kMost / along ? kMost : blocks * along;
   }
   return blocks;
 }

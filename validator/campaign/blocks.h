@@ -47,7 +47,7 @@ std::optional<std::uint64_t> WriterOfTheEnd(const std::vector<std::int64_t>& wri
 /// both numbers are operands of the minimum in its expression.
 std::set<std::uint64_t> LastOfTurns(const ops::LaunchPlan& plan, const ops::AxisValues& axes);
 
-/// Blocks of a kernel of a plan at a shape; 0 where it is not launched.
+/// Blocks of a kernel of a plan at a shape; 0 where it is not launched, and 2^64 - 1 where they are more.
 std::uint64_t BlocksOf(const ops::OpSpec& op, const ops::KernelPlan& kernel,
                        const ops::AxisValues& axes);
 /// Has it any?

@@ -262,9 +262,9 @@ std::vector<Task> Campaign::Surroundings() {
       }
     }
   }
-  for (const ops::AxisValues& axes : flags_are_read_&& trial_.effort.huge_shapes > 0
-                                         ? ManyBlocksAtOnce()
-                                         : std::vector<ops::AxisValues>()) {
+  const bool look_back = flags_are_read_ && trial_.effort.huge_shapes > 0;
+  for (const ops::AxisValues& axes :
+       look_back ? ManyBlocksAtOnce() : std::vector<ops::AxisValues>()) {
     for (int i = 0; i < 2; ++i) {
       Task one = SliceOf(axes, "schedules", rng.Next() % 1'000'000);
       one.wants.part_steps = one.wants.slice_steps = 2 * kMostSliceSteps;

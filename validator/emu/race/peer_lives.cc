@@ -8,13 +8,16 @@
 
 namespace assay::emu {
 
-void PeerLives::Add(BlockNumber owner, RegionId region) { lives_[region] = {.owner = owner}; }
+void PeerLives::Add(BlockNumber owner, RegionId region) {
+  owners_[region] = owner;
+  lives_[owner] = {.region = region};
+}
 
 void PeerLives::OnAccess(const WarpAccess& access) {
-  if (lives_.empty()) return;
-  const auto life = lives_.find(access.region);
-  if (life == lives_.end() || life->second.owner == order_.BlockOf(access.warp)) return;
-  std::vector<Reach>& reached = life->second.reached[access.warp];
+  if (owners_.empty()) return;
+  const auto owner = owners_.find(access.region);
+  if (owner == owners_.end() || owner->second == order_.BlockOf(access.warp)) return;
+  std::vector<Reach>& reached = lives_[owner->second].reached[access.warp];
   for (Reach& before : reached) before.lanes &= ~access.lanes;
   std::erase_if(reached, [](const Reach& before) { return before.lanes == 0; });
   const int lane = std::countr_zero(access.lanes);
@@ -27,16 +30,15 @@ void PeerLives::OnAccess(const WarpAccess& access) {
 }
 
 void PeerLives::OnExit(WarpNumber warp, LaneMask lanes, std::uint32_t pc) {
-  const BlockNumber block = order_.BlockOf(warp);
-  for (auto& [region, life] : lives_) {
-    if (life.owner != block) continue;
-    life.exit = {.warp = warp,
-                 .lane = static_cast<std::uint8_t>(std::countr_zero(lanes)),
-                 .pc = pc,
-                 .kind = AccessKind::kWrite};
-    // What nobody has reached yet will not be known to those who are gone.
-    if (!life.reached.empty()) life.known.Join(order_.ExportLanes(warp, lanes));
-  }
+  const auto found = lives_.find(order_.BlockOf(warp));
+  if (found == lives_.end()) return;
+  Life& life = found->second;
+  life.exit = {.warp = warp,
+               .lane = static_cast<std::uint8_t>(std::countr_zero(lanes)),
+               .pc = pc,
+               .kind = AccessKind::kWrite};
+  // What nobody has reached yet will not be known to those who are gone.
+  if (!life.reached.empty()) life.known.Join(order_.ExportLanes(warp, lanes));
 }
 
 bool PeerLives::IsKnown(const ClockPtr& known, WarpNumber warp, int lane, Time stamp) const {
@@ -45,17 +47,16 @@ bool PeerLives::IsKnown(const ClockPtr& known, WarpNumber warp, int lane, Time s
 
 std::vector<Race> PeerLives::EndBlock(BlockNumber block) {
   std::vector<Race> races;
-  if (lives_.empty()) return races;
-  const std::uint32_t cluster = order_.ClusterOf(block);
-  bool is_over = true;
-  for (auto& [region, life] : lives_) {
-    life.ended = life.ended || life.owner == block;
-    is_over = is_over && (life.ended || order_.ClusterOf(life.owner) != cluster);
-  }
-  if (!is_over) return races;
-  std::erase_if(lives_, [&](auto& entry) {
-    auto& [region, life] = entry;
-    if (order_.ClusterOf(life.owner) != cluster) return false;
+  const auto ended = lives_.find(block);
+  if (ended == lives_.end()) return races;
+  ended->second.ended = true;
+  const BlockNumber first_block = order_.ClusterOf(block) * order_.blocks_per_cluster();
+  const auto first = lives_.lower_bound(first_block);
+  const auto end = lives_.lower_bound(first_block + order_.blocks_per_cluster());
+  if (!std::all_of(first, end, [](const auto& entry) { return entry.second.ended; })) return races;
+  for (auto at = first; at != end; ++at) {
+    Life& life = at->second;
+    owners_.erase(life.region);
     const auto known = std::make_shared<const Clock>(std::move(life.known));
     for (const auto& [warp, reached] : life.reached) {
       for (const Reach& reach : reached) {
@@ -68,7 +69,7 @@ std::vector<Race> PeerLives::EndBlock(BlockNumber block) {
         Race race{.race_class = Race::Class::kEnded,
                   .earlier = life.exit,
                   .later = reach.side,
-                  .region = region,
+                  .region = life.region,
                   .offset = reach.offset,
                   .bytes = reach.bytes,
                   .across_warps = true,
@@ -77,8 +78,8 @@ std::vector<Race> PeerLives::EndBlock(BlockNumber block) {
         races.push_back(race);
       }
     }
-    return true;
-  });
+  }
+  lives_.erase(first, end);
   return races;
 }
 

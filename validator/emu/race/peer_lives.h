@@ -24,7 +24,10 @@ class PeerLives {
   explicit PeerLives(ThreadOrder& order) : order_(order) {}
 
   /// A launch begins.
-  void Begin() { lives_.clear(); }
+  void Begin() {
+    owners_.clear();
+    lives_.clear();
+  }
   /// The shared memory of a block of a cluster of several.
   void Add(BlockNumber owner, RegionId region);
   /// Before the access gets its stamp.
@@ -43,7 +46,7 @@ class PeerLives {
     std::uint32_t bytes = 0;
   };
   struct Life {
-    BlockNumber owner = 0;
+    RegionId region = 0;
     std::map<WarpNumber, std::vector<Reach>> reached;
     Clock known;    ///< By those of its threads that have exited, together.
     RaceSide exit;  ///< The last of them.
@@ -53,7 +56,9 @@ class PeerLives {
   bool IsKnown(const ClockPtr& known, WarpNumber warp, int lane, Time stamp) const;
 
   ThreadOrder& order_;
-  std::map<RegionId, Life> lives_;  ///< Of clusters that run.
+  // Of clusters that run.
+  std::map<RegionId, BlockNumber> owners_;
+  std::map<BlockNumber, Life> lives_;
 };
 
 }  // namespace assay::emu
